@@ -42,7 +42,7 @@ STORED: Mapping[str, str] = {
     "EpochDraft": "models.kafka.reconstruction.epoch_windows:EpochWindow",
     "EpochPeer": "models.kafka.reconstruction.member_signs:EpochPeer",
     "EpochSign": "models.kafka.reconstruction.member_signs:EpochSign",
-    "EpochTurn": "models.kafka.reconstruction.unlogged_epochs:EpochTurn",
+    "EpochTurn": "models.kafka.reconstruction.member_signs:EpochTurn",
     "Event": "models.events:Event",
     "ExpiryBurst": "models.kafka.cluster.expiry_bursts:ExpiryBurst",
     "Evidence": "models.rows:Evidence",

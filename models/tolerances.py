@@ -58,6 +58,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "incidents.standing_conditions.unavailable_min_us": Tolerance(
         60_000_000, "default.api.timeout.ms, 60 s by default (ConsumerConfig): a commit fails"
     ),
+    "incidents.standing_conditions.found_in_vain_us": Tolerance(
+        3_000_000, "heartbeat.interval.ms, 3 s by default (ConsumerConfig): a member whose coordinator is there was answered by then"
+    ),
     "incidents.standing_conditions.restoring_min_us": Tolerance(60_000_000, "incidents.stuck_seconds"),
     "incidents.refusals.behind_us": Tolerance(5_000_000),
     "incidents.static_restarts.kept_us": Tolerance(2_000_000),

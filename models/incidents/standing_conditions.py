@@ -36,6 +36,12 @@ DELIVERIES_MAX = whole("incidents.standing_conditions.deliveries_max")
 UNAVAILABLE_MIN_US = whole("incidents.standing_conditions.unavailable_min_us")
 """Shortest search for a coordinator that needs attention."""
 
+FOUND_IN_VAIN_US = whole("incidents.standing_conditions.found_in_vain_us")
+"""A coordinator that is lost this soon was found in vain.
+
+So was one that lets its client not join.
+"""
+
 RESTORING = "restoration_slow"
 RESTORING_MIN_US = whole("incidents.standing_conditions.restoring_min_us")
 """Shortest restoration of state that needs attention."""
@@ -115,6 +121,8 @@ class StandingConditions:
 
     None until they have some.
     """
+    discoveries: dict[str, Event] = field(default_factory=dict)
+    """Lines by which clients found a coordinator that may refuse them yet."""
 
     def feed(self, event: Event) -> None:
         """Take an event."""
@@ -131,7 +139,7 @@ class StandingConditions:
             self._troubled(event, f"{event.topic}-{event.partition}", str(event.fields.get("why")))
         elif event.name in ("ShareFetchCompleted", "ShareAcknowledgeCompleted"):
             self._acknowledged(event)
-        elif event.name in _SEARCH:
+        elif event.name in _SEARCH or is_refused_by_coordinator(event):
             self._search(event, f"{event.place.file} {event.client_id}")
         elif event.name == "ClientThreadState":
             self._start(event, f"{event.place.file} {event.client_id}")
@@ -153,7 +161,10 @@ class StandingConditions:
         """Follow a client's search for its coordinator; a new consumer begins its own."""
         if event.name == "ClientUnreachable" and not _is_way_to_coordinator(event):
             return
-        if event.name in _LOSSES:
+        discovery = self.discoveries.pop(client, None)
+        if event.name in _LOSSES or is_refused_by_coordinator(event):
+            if discovery is not None and event.name in _LOSSES and event.time_us - discovery.time_us > FOUND_IN_VAIN_US:
+                self._end_search(client, discovery)
             self.lost.setdefault(client, line_of(event))
             self.heard_at[client] = event.time_us
             if event.name == "ClientUnreachable":
@@ -161,9 +172,18 @@ class StandingConditions:
             if len(self.lost) > CLIENTS_MAX:
                 self._forget(next(iter(self.lost)))
             return
+        if event.name == "ClientCoordinatorFound" and client in self.lost:
+            self.discoveries[client] = discovery or line_of(event)
+        elif discovery is not None:
+            self._end_search(client, discovery)
+        else:
+            self._forget(client)
+
+    def _end_search(self, client: str, discovery: Event) -> None:
+        """End a client's search as it found a coordinator that it could use."""
         lost, why, _ = self._forget(client)
-        if lost is not None and event.name == "ClientCoordinatorFound" and event.time_us - lost.time_us >= UNAVAILABLE_MIN_US:
-            self._was_apart(lost, event, event.time_us, why)
+        if lost is not None and discovery.time_us - lost.time_us >= UNAVAILABLE_MIN_US:
+            self._was_apart(lost, discovery, discovery.time_us, why)
 
     def _start(self, event: Event, thread: str) -> None:
         """Follow a thread of Streams from its first tasks until it works.
@@ -201,6 +221,7 @@ class StandingConditions:
             known.add(done, until)
 
     def _forget(self, client: str) -> tuple[Event | None, str, int]:
+        self.discoveries.pop(client, None)
         return self.lost.pop(client, None), self.kept_by.pop(client, ""), self.heard_at.pop(client, 0)
 
     def _was_apart(self, lost: Event, discovery: Event | None, until: int, why: str) -> None:
@@ -255,6 +276,9 @@ class StandingConditions:
 
     def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, StandingCondition]]:
         """Remove and yield conditions that are over, each with its time."""
+        for client, discovery in list(self.discoveries.items()):
+            if discovery.time_us + UNAVAILABLE_MIN_US < until:
+                self._end_search(client, discovery)
         ended, self.over = self.over, []
         for condition in ended:
             if condition.ended_at is not None and condition.ended_at - condition.first_at >= NOT_READY_MIN_US:
@@ -269,6 +293,8 @@ class StandingConditions:
         """Conditions that last when the logs end."""
         if self.topology is not None and until - self.topology.first_at >= NOT_READY_MIN_US:
             yield self.topology
+        for client, discovery in list(self.discoveries.items()):
+            self._end_search(client, discovery)
         for client in list(self.lost):
             lost, why, heard_at = self._forget(client)
             if lost is not None and heard_at - lost.time_us >= UNAVAILABLE_MIN_US:
@@ -288,6 +314,25 @@ _LOSSES = frozenset({"ClientCoordinatorLost", "ClientUnreachable"})
 
 _SEARCH = _LOSSES | {"ClientCoordinatorFound", "ClientSubscribed", "ClientClosed", "ClientLeaveSent", "ClientJoined"}
 """Events about a search, or about a client that ends or begins."""
+
+
+_COORDINATOR_REFUSALS = (
+    *("notcoordinator", "notthecorrectcoordinator", "coordinatornotavailable", "coordinatorisnotavailable"),
+    "notcoordinatedbythisbroker",
+    *("loadinprogress", "loadingthegroup"),
+)
+"""Answers to JoinGroup of a broker that can't coordinate, by letters alone.
+
+Errors.java, librdkafka, sarama.
+"""
+
+
+def is_refused_by_coordinator(event: Event) -> bool:
+    """Whether a client asked a broker to join that is not its coordinator."""
+    if event.name != "ClientJoinFailed":
+        return False
+    words = "".join(filter(str.isalpha, f"{event.fields.get('error') or ''} {event.text}")).lower()
+    return any(refusal in words for refusal in _COORDINATOR_REFUSALS)
 
 
 def _is_way_to_coordinator(event: Event) -> bool:

@@ -16,6 +16,9 @@ import orjson
 ABSENT = "<nil>"
 """Text for an absent key that a library always prints (Go's nil)."""
 
+UNPRINTED = "(not printed)"
+"""Text for an error that a logger prints as an empty object."""
+
 _CONTAINERS = ("extra", "fields", "context", "meta", "payload", "log")
 """Objects in which loggers keep the fields of a message."""
 
@@ -46,7 +49,8 @@ class Structure:
         """The message with its keys as printed, None for other messages."""
         keys = self.messages.get(message)
         if keys is not None:
-            return _joined(message, ((key, _printed(_value(document, key))) for key in keys))
+            values = _grouped(document, keys)
+            return _joined(message, ((key, _printed_of(key, _value(values, key))) for key in keys))
         if self.before:
             head = self._head(document)
             if head is None:
@@ -70,6 +74,16 @@ def with_keys(structures: Sequence[Structure], message: str, document: Mapping[s
     return next((text for structure in structures if (text := structure.text(bare, document)) is not None), None)
 
 
+def _grouped(document: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any]:
+    """Where the keys of a message are: beside it, or in one object.
+
+    slog's WithGroup, zap's Namespace.
+    """
+    if not keys or any(_value(document, key) is not None for key in keys):
+        return document
+    return next((inner for inner in document.values() if isinstance(inner, dict) and keys[0] in inner), document)
+
+
 def _value(document: Mapping[str, Any], path: str) -> Any:
     """A field beside the message, in nested objects or in a container."""
     if path in document:
@@ -80,6 +94,13 @@ def _value(document: Mapping[str, Any], path: str) -> Any:
         return _value(inner, rest)
     containers = (document.get(name) for name in _CONTAINERS)
     return next((container[path] for container in containers if isinstance(container, dict) and path in container), None)
+
+
+def _printed_of(key: str, value: Any) -> str:
+    """A value by its key; an error that is not printed is not absent."""
+    if isinstance(value, dict) and value.keys() == {"Key", "Value"}:  # slog's Attr, by a logger that knows none
+        value = value["Value"]
+    return UNPRINTED if key == "err" and value == {} else _printed(value)
 
 
 def _printed(value: Any) -> str:

@@ -266,6 +266,7 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.findings(classic.findings))
         rows.divergences.extend(self.chronicle.clocks(self.timeline.skews))
         rows.divergences.extend(self.chronicle.zones(self.timeline.skews))
+        rows.divergences.extend(self.chronicle.placeholder(rows.rebalances))
         rows.client_states.extend(self.logs.states.rows(self.cluster, self.group, KAFKA, self.timeline.skew_of_log))
         rows.incidents.extend(self.conditions.open_at(self.writer.logs_end))
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)

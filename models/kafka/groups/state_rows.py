@@ -9,15 +9,17 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from models.clear_names import clear
 from models.events import Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
+from models.kafka.observations.group_names import is_placeholder
 from models.kafka.reconstruction.classic_log import INFERRING
 from models.kafka.reconstruction.classic_states import CoordinatorRelocation, ObservedTransition, UnexpectedLine
-from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
+from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration, Rebalance
 from models.times import raised_in_order, seconds
 from models.units import US_PER_SECOND
 
@@ -94,6 +96,21 @@ class TransitionRows:
                 f"the time zone of node {node}",
                 f"{log} is {offset} {where} though its events match; its zone is likely {sign}{offset} to that of the node, see --log-tz",
                 evidence(lines),
+            )
+
+    def placeholder(self, rebalances: Sequence[Rebalance]) -> Iterator[Divergence]:
+        """A name that stands for any group in an anonymised excerpt."""
+        if rebalances and is_placeholder(clear(self.group)):
+            first = min(rebalances, key=lambda rebalance: rebalance.began)
+            yield Divergence(
+                self.cluster,
+                KAFKA,
+                make_id("placeholder", self.cluster, self.group),
+                self.group,
+                first.started_at,
+                "the name of one group",
+                f"{self.group}, which looks like a placeholder: its rebalances may be those of several groups",
+                first.evidence[:1],
             )
 
     def expirations(self, ends: Sequence[tuple[Event | None, Event | None]], retention: float) -> Iterator[OffsetExpiration]:

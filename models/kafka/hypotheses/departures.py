@@ -409,9 +409,12 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def _committed_too_late(context: RebalanceContext) -> list[MemberAction]:
-    """Members whose refused commits alone show that the group went on without them."""
-    refused = (action for action in context.actions if action.kind is ActionKind.COMMIT_REFUSED)
-    late = [action for action in refused if says_group_went_on(action) and _begins_unseen(context, action)]
+    """Members shown out by refused commits or lost partitions alone.
+
+    The group went on without them.
+    """
+    shown = (action for action in context.actions if action.kind is ActionKind.LOST or says_group_went_on(action))
+    late = [action for action in shown if _begins_unseen(context, action)]
     return list({context.actor(action): action for action in reversed(late)}.values())
 
 

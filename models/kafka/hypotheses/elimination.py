@@ -24,6 +24,7 @@ from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
     is_rebalance_notice,
+    is_refused_sync,
     stays_till_expiry,
 )
 from models.kafka.observations.libraries import known_library
@@ -81,13 +82,15 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def _was_begun_before(context: RebalanceContext, leave: MemberAction) -> bool:
-    """Whether a member that left had heard of the rebalance long before."""
-    if context.window.witness is not Witness.CLIENT or leave.at - context.start <= CLOCK_TOLERANCE_US:
+    """Whether a member that left had heard of the rebalance long before.
+
+    A refused SyncGroup, after which some libraries leave, tells it at once.
+    """
+    if context.window.witness is not Witness.CLIENT:
         return False
-    heard = (
-        action for action in context.actions if context.start <= action.at < leave.at and context.actor(action) == context.actor(leave)
-    )
-    return any(is_rebalance_notice(action) for action in heard)
+    actor, is_late = context.actor(leave), leave.at - context.start > CLOCK_TOLERANCE_US
+    heard = (action for action in context.actions if context.start <= action.at < leave.at and context.actor(action) == actor)
+    return any(is_refused_sync(action) or (is_late and is_rebalance_notice(action)) for action in heard)
 
 
 def _emptied(leaves: list[MemberAction], expiries: list[MemberAction]) -> list[Hypothesis]:

@@ -173,9 +173,14 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
 
 
 def _begins_with_removal(context: RebalanceContext) -> bool:
-    """Whether a member was put out, and is in the generation after the next."""
-    if context.window.witness is not Witness.CLIENT or context.window.outcome != "superseded":
+    """Whether a member was put out.
+
+    It is in the generation after the next, or in none that is known.
+    """
+    if context.window.witness is not Witness.CLIENT or context.window.outcome not in {"superseded", "open"}:
         return False
+    if context.window.outcome == "open":
+        return any(action.at == context.start for action in context.all_of(ActionKind.LOST))
     return any(action.at == context.start and says_unknown_member(action) for action in context.all_of(ActionKind.FENCED))
 
 
@@ -235,7 +240,15 @@ def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
         return True
     if action.kind is not ActionKind.LEAVE:
         return True
-    return not context.has_missed_generation(action) and (not context.members_before or context.actor(action) in context.members_before)
+    if context.has_missed_generation(action) or context.is_of_the_generation(action) or _was_refused_a_sync(context, action):
+        return False
+    return not context.members_before or context.actor(action) in context.members_before
+
+
+def _was_refused_a_sync(context: RebalanceContext, leave: MemberAction) -> bool:
+    """Whether a member had heard of the rebalance before it left."""
+    refusals = (action for action in context.all_of(ActionKind.SYNC_FAILED) if context.join_phase_start < action.at <= leave.at)
+    return any(is_refused_sync(action) and context.actor(action) == context.actor(leave) for action in refusals)
 
 
 def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool:

@@ -10,7 +10,7 @@ from functools import cached_property
 from models.events import BEFORE_ANY_TIME_US, Event, Witness, names_field, text_field
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id
+from models.kafka.observations.actions import ActionKind, MemberAction, follows_in_log, has_only_given_id
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import is_default_id
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
@@ -145,12 +145,20 @@ class RebalanceContext:
         if action.at < self.start - EFFECT_US:
             return False
         before, actor = self.members_before, self.actor(action)
-        if self.has_missed_generation(action):
+        if self.has_missed_generation(action) or self.is_of_the_generation(action):
             return False  # it acted on an earlier generation, and the next one was made without it
         if action.is_certain or not before or actor in before:
             return True
         joined = self.joiners.get(actor) if actor else None
         return joined is not None and joined.at < action.at
+
+    def is_of_the_generation(self, leave: MemberAction) -> bool:
+        """Whether a member had been told that it joined, before it left."""
+        after, actor = self.window.generation_after, self.actor(leave)
+        if leave.kind is not ActionKind.LEAVE or leave.is_certain or after is None:
+            return False
+        joins = (action for action in self.all_of(ActionKind.JOINED) if action.generation == after)
+        return any(self.actor(join) == actor and follows_in_log(leave, join) for join in joins)
 
     @cached_property
     def departed(self) -> dict[str, MemberAction]:

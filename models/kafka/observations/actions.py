@@ -54,6 +54,7 @@ class ActionKind(StrEnum):
     UNSUBSCRIBE = "unsubscribe"
     CLOSE = "close"
     REVOKE = "revoke"
+    LOST = "lost"  # it gives up all partitions, as it is out of its generation
     LOST_COORDINATOR = "lost_coordinator"  # the client cannot reach its coordinator
     START = "start"  # the client looks for its coordinator again
     WANTS_REJOIN = "wants_rejoin"  # the client states why it will rejoin
@@ -91,6 +92,12 @@ class MemberAction:
 
 GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
 """Actions that show a member out of its generation."""
+
+
+def follows_in_log(action: MemberAction, other: MemberAction) -> bool:
+    """Whether an action is logged behind another one of the same log."""
+    place, before = action.event.place, other.event.place
+    return action.at >= other.at and place.file == before.file and place.byte_offset > before.byte_offset
 
 
 def is_going(action: MemberAction) -> bool:
@@ -132,6 +139,11 @@ def says_unknown_member(action: MemberAction) -> bool:
     return action.kind is ActionKind.FENCED and any(words in f"{action.why or ''}{action.event.text}" for words in _UNKNOWN)
 
 
+def says_old_generation(action: MemberAction) -> bool:
+    """Whether a member hears that the group has another generation than its own."""
+    return action.kind is ActionKind.FENCED and any(words in (action.why or "") for words in _OLD_GENERATION)
+
+
 def gives_up_some(revocation: MemberAction) -> bool:
     """Whether a revocation is of any partition, as far as its line says.
 
@@ -147,7 +159,7 @@ def says_group_went_on(action: MemberAction) -> bool:
 
 def ends_ownership(action: MemberAction) -> bool:
     """Whether a member's time with its partitions is over, as the group goes on."""
-    return says_group_went_on(action) or (action.kind is ActionKind.REVOKE and gives_up_some(action))
+    return says_group_went_on(action) or (action.kind in {ActionKind.REVOKE, ActionKind.LOST} and gives_up_some(action))
 
 
 def stays_till_expiry(action: MemberAction) -> bool:
@@ -176,6 +188,8 @@ TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
 
 _HAS_REBALANCED = "the group has already rebalanced"
 """In the text of a CommitFailedException, and of kafka-python's CommitFailedError."""
+
+_OLD_GENERATION = ("ILLEGAL_GENERATION", "IllegalGeneration")
 
 _UNKNOWN = ("UNKNOWN_MEMBER_ID", "not aware of this member", "UnknownMemberId")
 
@@ -275,6 +289,8 @@ _HEARTBEAT_ERRORS = {
 def _heartbeat_failed(event: Event) -> list[MemberAction]:
     """A heartbeat that a client could not send, or that was refused."""
     error = text_field(event, "error")
+    if "COORDINATOR" in (error or ""):
+        return [_action(event, ActionKind.LOST_COORDINATOR, why=error)]  # which does not tell of the member
     is_denied = any(words in (error or "").upper() for words in ("AUTHORIZATION", "AUTHENTICATION"))
     return [_action(event, ActionKind.DENIED if is_denied else ActionKind.FENCED, why=error)]
 
@@ -282,6 +298,15 @@ def _heartbeat_failed(event: Event) -> list[MemberAction]:
 def _troubled(event: Event) -> list[MemberAction]:
     """A connection that TLS or SASL ends, as good as a denied request."""
     return [_action(event, ActionKind.DENIED)] if text_field(event, "trouble") == "not_authenticated" else []
+
+
+def _polled_late(event: Event) -> list[MemberAction]:
+    """A late poll, by its timer; or the return of who polls again.
+
+    AbstractHeartbeatRequestManager.resetPollTimer.
+    """
+    kind = ActionKind.JOIN if event.message == "kafka.client.polled_too_late" else ActionKind.POLL_TIMEOUT
+    return [_action(event, kind)]
 
 
 def _sync_completed(event: Event) -> list[MemberAction]:
@@ -325,7 +350,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientSynced": _simple(ActionKind.SYNCED),
     "ClientSyncFailed": _simple(ActionKind.SYNC_FAILED, "error"),
     "ClientLeaveSent": _simple(ActionKind.LEAVE, "why"),
-    "ClientPollTimedOut": _simple(ActionKind.POLL_TIMEOUT),
+    "ClientPollTimedOut": _polled_late,
     "ClientHeartbeatRebalancing": _simple(ActionKind.REBALANCE_NOTICED),
     "ClientHeartbeatFailed": _heartbeat_failed,
     "ClientGenerationReset": _simple(ActionKind.FENCED, "why"),
@@ -333,6 +358,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientCoordinatorFound": _simple(ActionKind.START),
     "ClientCoordinatorLost": _simple(ActionKind.LOST_COORDINATOR, "why"),
     "ClientRevoked": _simple(ActionKind.REVOKE),
+    "ClientLost": _simple(ActionKind.LOST),
     "ClientAssigned": _simple(ActionKind.ASSIGNED),
     "ClientStepEnded": _simple(ActionKind.STEP),
     "ClientClosed": _simple(ActionKind.CLOSE),

@@ -21,12 +21,14 @@ from models.tolerances import whole
 
 EVENTS_WITHOUT_GROUP = frozenset(
     {
+        "ClientAssigned",
         "ClientClosed",
         "ClientCommitFailed",
         "ClientCoordinatorLost",
         "ClientErrorReported",
         "ClientFenced",
         "ClientHeartbeatFailed",
+        "ClientHeartbeatRebalancing",
         "ClientJoined",
         "ClientJoinFailed",
         "ClientLeaveSent",
@@ -123,6 +125,10 @@ Clocks differ, and joins take time.
 """
 
 
+CLIENTS_OF_LOG_MAX = 2
+"""Clients of a log that are told apart: one, or several."""
+
+
 class ClientSighting(NamedTuple):
     """A client in a group, as seen in one file.
 
@@ -165,12 +171,17 @@ class Sightings:
     _in_log: dict[tuple[str, str | None, int | None], _Spans] = field(default_factory=dict)
     _anywhere: dict[str, _Spans] = field(default_factory=dict)
     _members: dict[tuple[str, str], _Spans] = field(default_factory=dict)
+    _clients: dict[str, set[tuple[str, str | None, int | None]]] = field(default_factory=dict)
+    """Groups with their clients, by log; of many a few."""
 
     def note(self, seen: ClientSighting) -> None:
         """Record a sighting."""
         if seen.witness == Witness.CLIENT:
             log = log_before_rotation(seen.file)
             _note(self._in_log, (log, seen.client_id, seen.client_number), seen.group, seen)
+            clients = self._clients.setdefault(log, set())
+            if len(clients) < CLIENTS_OF_LOG_MAX:
+                clients.add((seen.group, seen.client_id, seen.client_number))
             if seen.member_id:
                 _note(self._members, (log, seen.group), seen.member_id, seen)
         client = seen.client_id or (owner_in_member_id(seen.member_id) if seen.member_id else None)
@@ -184,7 +195,10 @@ class Sightings:
         """
         homes: dict[str, list[Event]] = {}
         for event in events:
-            group = self._group_of(event) if event.name != _REPORT else None
+            only_group, only_client = self._only_client(event)
+            group = (self._group_of(event) or only_group) if event.name != _REPORT else None
+            if group is not None and group == only_group:
+                event = replace(event, client_id=only_client)
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
         for group_of_log in homes.values():
@@ -199,6 +213,17 @@ class Sightings:
         group = group or _only(self._in_log.get(log_key, {}), event.time_us)
         anywhere = self._anywhere.get(client, {}) if client and event.at_us is not None else {}
         return group or _only(anywhere, event.time_us)
+
+    def _only_client(self, event: Event) -> tuple[str | None, str | None]:
+        """The only group and client of the log, for a line that names neither.
+
+        Programs print the callbacks of their consumers so.
+        """
+        clients = self._clients.get(log_before_rotation(event.place.file), ())
+        if event.client_id is not None or event.member_id is not None or len(clients) != 1:
+            return None, None
+        ((group, client_id, _),) = clients
+        return group, client_id
 
     def _member(self, event: Event, group: str) -> str | None:
         """Member id of a log's client at the time of an event.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,3 +44,15 @@ class GroupNames:
 def _note(groups: dict[Any, str | None], key: object, group: str) -> None:
     if groups.setdefault(key, group) != group:
         groups[key] = None
+
+
+_PLACEHOLDER = re.compile(
+    r"\.{2,}|…|\*{2,}|#{2,}|\?{2,}|_{2,}|-{2,}|[xX]{3,}(?:[-_.][xX]{2,})*|<[^<>]*>|\[[^\[\]]*\]|\$?\{[^{}]*\}|%s"
+    r"|(?:redacted|masked|hidden|removed|omitted|anonymi[sz]ed)",
+    re.IGNORECASE,
+)
+
+
+def is_placeholder(name: str) -> bool:
+    """Whether a name is what anonymised excerpts have in the place of one."""
+    return _PLACEHOLDER.fullmatch(name) is not None

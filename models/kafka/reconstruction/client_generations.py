@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from models.kafka.observations.actions import ActionKind, MemberAction, is_going, is_rebalance_notice
+from models.events import BEFORE_ANY_TIME_US
+from models.kafka.observations.actions import (
+    GOING,
+    ActionKind,
+    MemberAction,
+    ends_ownership,
+    is_going,
+    is_rebalance_notice,
+    is_refused_sync,
+)
 from models.kafka.observations.line_delays import HEARD_US
 from models.kafka.reconstruction.classic_states import next_generation
+from models.units import FOREVER
 
 JOIN_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
 """Requests that are sent again to the next coordinator if one is lost."""
+
+JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
+"""Coordinators' lines that end a join phase, or the sync phase behind it."""
+
+OF_STRANGERS = frozenset({"ClientNote", "ClientHeartbeatSent", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
+"""Events of a member that may have joined though no line says so."""
+
+MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
+"""States of a member by the consumer protocol (MemberState).
+
+In all others it is outside the group.
+"""
+
+SHOWINGS = GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE, ActionKind.LOST}
+"""Actions that show a rebalance without a generation.
+
+A wish to join may have been refused. Of refused commits, those that say that the group went on; of revocations, those of any partition.
+"""
 
 
 @dataclass(slots=True)
@@ -50,6 +79,14 @@ class ClientSight:
     """Its only known member heard of a rebalance that it had not begun."""
     is_only_heard: bool = False
     """A heartbeat names it, and no line shows its beginning."""
+
+    def hear(self, action: MemberAction, since: list[MemberAction]) -> None:
+        """Note if its only known member heard of a rebalance of others.
+
+        It had done nothing else since it joined.
+        """
+        if action.at > self.joined.at and (is_rebalance_notice(action) or is_refused_sync(action)):
+            self.was_begun_by_others |= all(other.at <= self.joined.at or is_rebalance_notice(other) for other in since)
 
     @property
     def has_others(self) -> bool:
@@ -115,11 +152,46 @@ def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAct
     heard_by: set[str | None] = set()
     left: MemberAction | None = None
     for action, actor in candidates:
-        if is_rebalance_notice(action):
+        if is_rebalance_notice(action) or is_refused_sync(action):
             heard_by.add(actor)
         elif is_going(action) and actor in heard_by:
             left = action
     return left
+
+
+def settled_at(waiting: list[ClientSight], hold_us: int) -> int:
+    """When the first generation's window is final.
+
+    One whose lines have no times waits for all others: a coordinator's lines may tell it.
+    """
+    timed = (sight.last_at for sight in waiting if sight.joined.at >= BEFORE_ANY_TIME_US)
+    return next(timed, FOREVER - hold_us - 1) + hold_us + 1
+
+
+def unjoined_windows(
+    candidates: list[tuple[MemberAction, str | None]], generation: int | None, apart_us: int, *, precede_epochs: bool
+) -> Iterator[ClientWindow]:
+    """Rebalances that are shown, without any member's join.
+
+    Where epochs follow, who comes back does so by one of these.
+    """
+    last_at: int | None = None
+    gone: set[str | None] = set()
+    asked_last = {actor: action.at for action, actor in candidates if action.kind in JOIN_REQUESTS}
+    for action, actor in candidates:
+        is_unanswered = (
+            actor is not None and action.kind in JOIN_REQUESTS and asked_last[actor] - action.at > apart_us
+        )  # and no refusal is logged
+        is_return = action.kind in JOIN_REQUESTS and (actor in gone or is_unanswered)
+        if (is_return and precede_epochs) or not (action.kind in SHOWINGS or is_rebalance_notice(action) or is_return):
+            continue
+        if ends_ownership(action) and actor in gone:
+            continue  # it only gives up what it had
+        gone = gone | {actor} if action.kind in GOING else gone - {actor}
+        if last_at is None or action.at - last_at > apart_us:
+            outcome = "superseded" if precede_epochs else "open"
+            yield ClientWindow(generation if last_at is None else None, False, outcome, action)
+        last_at = action.at
 
 
 def is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:

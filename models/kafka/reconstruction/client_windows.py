@@ -15,16 +15,18 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
-from models.events import Event, Witness, int_field, text_field
+from models.events import BEFORE_ANY_TIME_US, Event, Witness, int_field, text_field
 from models.kafka.observations.actions import (
     GOING,
     ActionKind,
     MemberAction,
     ends_ownership,
+    follows_in_log,
     has_only_given_id,
     is_going,
     is_rebalance_notice,
     is_refused_sync,
+    says_old_generation,
     says_unknown_member,
     stays_till_expiry,
     would_tell_of_leading,
@@ -34,11 +36,17 @@ from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import leaves_room, next_generation
 from models.kafka.reconstruction.client_generations import (
+    JOIN_PHASE_ENDS,
     JOIN_REQUESTS,
+    MEMBER_STATES,
+    OF_STRANGERS,
+    SHOWINGS,
     ClientSight,
     ClientWindow,
     is_of_nameless,
     last_awaited,
+    settled_at,
+    unjoined_windows,
     without_unanswered,
 )
 from models.tolerances import whole
@@ -71,26 +79,8 @@ ANNOUNCED_MAX = 1_000
 _OPENINGS = JOIN_REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN, ActionKind.SYNC_FAILED}
 
-_SHOWINGS = GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE}
-"""Actions that show a rebalance without a generation.
-
-A wish to join may have been refused. Of refused commits, those that say that the group went on; of revocations, those of any partition.
-"""
-
-MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
-"""States of a member by the consumer protocol (MemberState).
-
-In all others it is outside the group.
-"""
-
-_OF_STRANGERS = frozenset({"ClientNote", "ClientHeartbeatSent", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
-"""Events of a member that may have joined though no line says so."""
-
 _AMID = frozenset({"ClientHeartbeatSent", "ClientWorkAssigned"})
 """Events of a member, with its generation, that may stand long after its join."""
-
-JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
-"""Coordinators' lines that end a join phase, or the sync phase behind it."""
 
 
 @dataclass(slots=True)
@@ -118,6 +108,10 @@ class ClientWindows:
     """All of the last generation have left, and that has a window."""
     of_epochs: bool = False
     """A coordinator says that the group is one of the consumer protocol now."""
+    _epochs_from: int | None = None
+    """When a member's first state of the consumer protocol was logged."""
+    _is_before_epochs: bool = False
+    """Members acted before that."""
 
     def begins_anew(self, generation: int) -> bool:
         """Whether a member that joins this generation joins a new life of the group.
@@ -148,12 +142,12 @@ class ClientWindows:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
             return
-        if event.member_id is not None and event.name in _OF_STRANGERS and not self._is_member(event, roster):
+        if event.member_id is not None and event.name in OF_STRANGERS and not self._is_member(event, roster):
             self._unjoined[event.member_id] = event.time_us
             if len(self._unjoined) > CLIENTS_MAX:
                 del self._unjoined[next(iter(self._unjoined))]
         if event.name == "ClientMemberState":
-            self._follow_state(event)
+            self._follow_state(event, roster)
         if event.name in _AMID:
             self._heard_in(event, roster)
         if event.name == "ClientAssignmentMade" and event.generation is not None:
@@ -179,6 +173,8 @@ class ClientWindows:
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or self._shows_beginning(action):
                 self._open(action, actor)
+            elif self._newest is None and says_old_generation(action):
+                self._open(replace(action, kind=ActionKind.REBALANCE_NOTICED), actor)
 
     def _heard_in(self, event: Event, roster: Roster) -> None:
         """Take the generation that a member is in as the log begins.
@@ -214,11 +210,13 @@ class ClientWindows:
     def _newest(self) -> ClientSight | None:
         return self._waiting[-1] if self._waiting else self._last
 
-    def _follow_state(self, event: Event) -> None:
-        """Keep who speaks the consumer protocol.
-
-        While somebody does, generations of classic members are epochs (KIP-848, migration).
-        """
+    def _follow_state(self, event: Event, roster: Roster) -> None:
+        """Keep who speaks the consumer protocol, and its generations are epochs (KIP-848)."""
+        if self._epochs_from is None:
+            self._epochs_from, self._is_before_epochs = event.time_us, bool(self._openings)
+        if event.client_id not in self._consumers and text_field(event, "from_state") in MEMBER_STATES:
+            # Its state tells what it did before.
+            self._openings.pop(roster.actor(event.member_id, event.client_id, event.instance_id), None)
         if text_field(event, "to_state") in MEMBER_STATES:
             self._consumers.add(event.client_id)
         else:
@@ -300,12 +298,13 @@ class ClientWindows:
         return any(after < action.at <= until for action in self._openings.get(actor, ()))
 
     def _assigned(self, generation: int, count: int) -> None:
-        sight = self._sight_of(generation)
-        if sight is not None and count:
+        if count and (sight := self._sight_of(generation)) is not None:
             sight.member_count = count
 
     def _open(self, action: MemberAction, actor: str | None) -> None:
         newest = self._newest
+        if newest is not None and action.at == newest.joined.at and follows_in_log(action, newest.joined):
+            action = replace(action, at=action.at + 1)  # its log has whole seconds
         if action.kind in GOING and actor is not None and newest is not None:
             if actor not in newest.members or self._reaches_nobody(actor, newest):
                 return  # the group went on without it, or does not hear of it
@@ -314,8 +313,8 @@ class ClientWindows:
         elif action.kind in GOING and actor in self._cut_off:
             return
         openings = self._openings.setdefault(actor, [])
-        if newest is not None and is_rebalance_notice(action) and newest.members.keys() == {actor} and action.at > newest.joined.at:
-            newest.was_begun_by_others |= all(opening.at <= newest.joined.at or is_rebalance_notice(opening) for opening in openings)
+        if newest is not None and newest.members.keys() == {actor}:
+            newest.hear(action, openings)
         if len(openings) < OPENINGS_MAX:
             openings.append(action)
         if len(self._openings) > CLIENTS_MAX:
@@ -342,7 +341,9 @@ class ClientWindows:
     def due_at(self) -> int | None:
         """Time at which the next window is final; None if at the logs' end."""
         if self._waiting:
-            return self._waiting[0].last_at + CLIENT_WINDOW_HOLD_US + 1
+            return settled_at(self._waiting, CLIENT_WINDOW_HOLD_US)
+        if self._last is None and self._epochs_from is not None and self._is_before_epochs:
+            return self._epochs_from + CLIENT_WINDOW_HOLD_US + 1
         if self._last is None or self._was_empty:
             return None
         gone_at = self._last.gone_at
@@ -353,7 +354,7 @@ class ClientWindows:
         """The windows that are due, in order."""
         last = self._last
         if not self._waiting:
-            yield from self._emptied(last)
+            yield from self._emptied(last) if last is not None else self._never_joined(last)
             return
         sight = self._waiting.pop(0)
         if last is not None and leaves_room(last.generation, sight.generation):
@@ -383,16 +384,16 @@ class ClientWindows:
 
     def _never_joined(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         """Rebalances that are shown, without any member's join."""
-        if self._has_epochs or self._is_told:
+        self._is_before_epochs = False
+        if self.of_epochs or self._is_told:
             return
-        last_at: int | None = None
-        gone: set[str | None] = set()
-        for action, actor in self._candidates(-FOREVER, FOREVER, *_SHOWINGS):
-            if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in JOIN_REQUESTS and actor in gone):
-                gone = gone | {actor} if action.kind in GOING else gone - {actor}
-                if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
-                    yield ClientWindow(last.generation if last is not None and last_at is None else None, False, "open", action)
-                last_at = action.at
+        until = FOREVER if self._epochs_from is None else self._epochs_from
+        shown = self._candidates(-FOREVER, until, *SHOWINGS)
+        yield from unjoined_windows(
+            shown, last.generation if last is not None else None, CLIENT_WINDOW_HOLD_US, precede_epochs=until < FOREVER
+        )
+        if until < FOREVER:
+            self._keep_openings(until)
 
     def _is_logged_near(self, at: int) -> bool:
         """Whether a coordinator logged any generation at that time."""
@@ -482,7 +483,7 @@ class ClientWindows:
     def _is_announced(self, generation: int | None, at: int) -> bool:
         """Whether a coordinator logged this generation in the group's present life."""
         announced_at = self._announced.get(generation) if generation is not None else None
-        return announced_at is not None and abs(announced_at - at) <= NEAR_US
+        return announced_at is not None and (at < BEFORE_ANY_TIME_US or abs(announced_at - at) <= NEAR_US)
 
     def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> list[tuple[MemberAction, str | None]]:
         """Actions that may begin a rebalance, and those of more kinds."""

@@ -93,6 +93,8 @@ class EpochPeer:
 
     Its epoch is a generation, 0 while it is no member.
     """
+    is_behind: bool = False
+    """The coordinator has another epoch for it, and still counts it."""
 
     def hear(self, begin: int, end: int) -> None:
         """Note that it was heard from one time to another."""
@@ -103,6 +105,16 @@ class EpochPeer:
     def is_silent(self, at: int) -> bool:
         """Whether it had long been silent at a time, which may be past."""
         return any(since + SILENT_US <= at < until for since, until in [*self.silences, (self.heard_at, FOREVER)])
+
+
+@dataclass(frozen=True, slots=True)
+class EpochTurn:
+    """What follows a sign of an epoch that was raised unseen."""
+
+    sign: EpochSign
+    shown: str
+    robbed: list[str]
+    """Members that others took partitions of, which they had not given up."""
 
 
 HEARTBEATS = {
@@ -140,6 +152,9 @@ def signs_in(event: Event, at: int, peers: dict[str, EpochPeer]) -> list[EpochSi
         return _of_epoch_sent(event, at, key, peers.setdefault(key, EpochPeer()))
     if event.name == "ClientJoined":
         return _of_join(event, at, key, peers.setdefault(key, EpochPeer(is_classic=True)), event.generation)
+    if text_field(event, "error") == _BEHIND:
+        peers.setdefault(key, EpochPeer()).is_behind = True
+        return []
     peer = peers.get(key)
     if peer is None:
         return []
@@ -147,6 +162,12 @@ def signs_in(event: Event, at: int, peers: dict[str, EpochPeer]) -> list[EpochSi
         return [EpochSign(_PARTITIONS[event.name], at, event, key, peer.member_id)] if names_field(event, "partitions") else []
     return _of_classic_end(event, at, key, peer) if peer.is_classic else []
 
+
+_BEHIND = "FENCED_MEMBER_EPOCH"
+"""Error of a member whose epoch is not the coordinator's (GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid).
+
+One that was removed is unknown.
+"""
 
 _PARTITIONS = {"ClientAssigned": SignKind.TOOK, "ClientRevoked": SignKind.GAVE}
 _CLASSIC_ENDS = {
@@ -227,9 +248,17 @@ def _of_state(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSig
         return []
     if before == "JOINING" and epoch > 0 and state not in _OUTSIDE:
         asked_at, peer.asked_at, peer.epoch = peer.asked_at, None, epoch
+        if peer.is_behind:
+            peer.is_behind = False
+            return [sign(SignKind.REACHED)]
         return [sign(SignKind.JOINED, max(at - ROUND_TRIP_US, asked_at if asked_at is not None else at))]
     if state == "FENCED":
-        return [EpochSign(SignKind.FENCED, at, event, key, peer.member_id, peer.epoch if was_stuck else None)]
+        is_unknown = peer.epoch == 0 and epoch > 0 and before != "JOINING"  # its log begins with its removal
+        peer.epoch = epoch if is_unknown else peer.epoch
+        reached = [sign(SignKind.REACHED)] if is_unknown else []
+        if peer.is_behind:
+            return [*reached, EpochSign(SignKind.REACHED, at, event, key, peer.member_id, epoch + 1)]
+        return [*reached, EpochSign(SignKind.FENCED, at, event, key, peer.member_id, peer.epoch if was_stuck else None)]
     if state in {"LEAVING", "UNSUBSCRIBED", "STALE"} and before != "LEAVING":
         return [sign(_LEAVES[epoch])] if epoch in _LEAVES else []
     peer.epoch = max(peer.epoch, epoch)

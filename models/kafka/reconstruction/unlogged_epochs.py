@@ -18,6 +18,7 @@ from models.kafka.reconstruction.member_signs import (
     SHARE_HEARTBEAT,
     EpochPeer,
     EpochSign,
+    EpochTurn,
     SignKind,
     group_type_of,
     signs_in,
@@ -67,16 +68,6 @@ _INSIDE, _OUTSIDE = frozenset({SignKind.JOINED, SignKind.REACHED}), frozenset({S
 _COORDINATOR_LINES = frozenset(
     {"GroupEpochBumped", "TargetComputed", "ModernMemberJoined", "ModernMemberLeft", "ModernMemberFenced", "ModernMemberMoved"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class EpochTurn:
-    """What follows a sign of an epoch that was raised unseen."""
-
-    sign: EpochSign
-    shown: str
-    robbed: list[str]
-    """Members that others took partitions of, which they had not given up."""
 
 
 @dataclass(slots=True)
@@ -159,9 +150,13 @@ class UnloggedEpochs:
     def finish(self) -> Iterator[Event]:
         """Steps at the logs' end: an epoch that nobody named any more."""
         yield from self.until(FOREVER)
-        turn = self.turn
-        if turn is not None and self.epoch is not None and self.told_from is None and (turn.robbed or turn.shown == GIVEN):
+        turn, removals = self.turn, [sign for sign in self.fenced.values() if sign.at >= self.epoch_at]
+        if self.epoch is None or self.told_from is not None:
+            return
+        if turn is not None and (turn.robbed or turn.shown == GIVEN):
             yield from self._unlogged_until(self.epoch + 1, turn.sign, turn)
+        elif removals:
+            yield from self._unlogged_until(self.epoch + 1, removals[0], self._turn(removals[0]))
 
     @property
     def waiting_since(self) -> int | None:

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dashboards.view.row_access import column, evidence_lines
-from models.kafka.reconstruction.client_windows import JOIN_PHASE_ENDS
+from models.kafka.reconstruction.client_generations import JOIN_PHASE_ENDS
 from pipelines.cli.answers.group_state import GroupLines, TrackedLines, course_of, is_modern, read_lines, stored_lines
 from pipelines.cli.answers.selection import with_ids
 from pipelines.cli.output.proof import Part, Proof, proof_parts

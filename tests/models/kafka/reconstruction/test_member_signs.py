@@ -95,7 +95,7 @@ KEY = "client.log c"
         ("JOINING", "STABLE", 1, [("joined", 1)]),
         ("JOINING", "RECONCILING", 0, []),
         ("JOINING", "FENCED", 3, [("fenced", None)]),
-        ("STABLE", "FENCED", 3, [("fenced", None)]),
+        ("STABLE", "FENCED", 3, [("reached", 3), ("fenced", None)]),  # its log begins with its removal
         ("STABLE", "LEAVING", -1, [("left", -1)]),
         ("STABLE", "LEAVING", -2, [("away", -2)]),
         ("STABLE", "LEAVING", 3, []),
