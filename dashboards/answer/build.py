@@ -461,6 +461,7 @@ def _totals(
         unexpected=sums.unexpected,
         stopped_seconds=round(sums.stopped_seconds, 6),  # rounded, so that the order of additions does not matter
         sure=sums.sure,
+        untimed=sums.untimed,
         incidents=incidents.total(),
         attention=incidents.total() - incidents["info"],
         outages=outages,
