@@ -133,7 +133,7 @@ def test_the_page_tells_what_the_story_tells() -> None:
         "2026-03-01 10:01:40.000",
         "Only replica down",
         "client logs of billing at INFO",
-        "expected",
+        "no attention (deployments",
         "Group <*> did a new thing with <*>",
         "month 13",
         "binary content",
