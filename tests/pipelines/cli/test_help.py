@@ -12,7 +12,7 @@ from pipelines.cli.registry import app
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 COMMANDS = sorted(str(command.name) for command in app.registered_commands)
-HEAVY = ("pyspark", "delta", "great_expectations", "pandas", "plotly", "deltalake", "duckdb", "jinja2")
+HEAVY = ("pyspark", "delta", "great_expectations", "pandas", "plotly", "deltalake", "duckdb", "jinja2", "dashboards.view.answer")
 
 
 def test_all_commands_are_there() -> None:
