@@ -177,9 +177,11 @@ A member without the id goes by its name.
 
 def is_untimed(item: data.Rebalance) -> bool:
     """Whether a rebalance stopped its group for an unknown time."""
+    if item.system == "rocketmq":
+        return item.pause_seconds is None
     is_known = item.duration_seconds is not None or item.at_least_seconds is not None
     goes_on = item.outcome == "empty" or item.protocol in data.NEWER_PROTOCOLS or is_cooperative(item.assignor)
-    return item.system == "kafka" and not is_known and not goes_on
+    return not is_known and not goes_on
 
 
 @dataclass(slots=True)

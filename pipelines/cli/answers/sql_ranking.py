@@ -18,7 +18,7 @@ from models.downtime import COOPERATIVE_PROTOCOLS, NAMELESS, PROTOCOLS_WITHOUT_S
 from pipelines.warehouse.warehouse_reader import StoredRows, column_in, quoted_text
 
 _GOES_ON = (
-    f"outcome = 'empty' or protocol in ({', '.join(map(quoted_text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
+    f"outcome = 'empty' or system = 'rocketmq' or protocol in ({', '.join(map(quoted_text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
     f"or strpos(coalesce(assignor, ''), 'cooperative') > 0 or assignor in ({', '.join(map(quoted_text, sorted(COOPERATIVE_PROTOCOLS)))})"
 )
 _LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
@@ -26,7 +26,10 @@ _DELAY = "case when root_cause = 'coordinator_pause' then 0.0 else coalesce(init
 STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - {_DELAY}))"
 """Downtime of a group, as `dashboards.view.answer.Rebalance.stopped_seconds`."""
 
-UNTIMED = f"system = 'kafka' and coalesce(duration_seconds, at_least_seconds) is null and not coalesce({_GOES_ON}, false)"
+UNTIMED = (
+    "case when system = 'rocketmq' then pause_seconds is null "
+    f"else coalesce(duration_seconds, at_least_seconds) is null and not coalesce({_GOES_ON}, false) end"
+)
 """Whether a group stopped for an unknown time, as `dashboards.answer.totals.is_untimed`."""
 
 _NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {quoted_text(NAMELESS)})"

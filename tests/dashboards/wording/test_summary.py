@@ -104,6 +104,8 @@ def test_a_log_in_a_wrong_time_zone_is_told_of_first(zones: tuple[tuple[str, str
         ([{"duration_seconds": None, "assignor": "cooperative-sticky"}], "; no group stood still."),
         ([{"duration_seconds": None, "protocol": "consumer"}], "; no group stood still."),
         ([{"duration_seconds": None, "at_least_seconds": 70.0}], "; groups stood still for 1 min 10 s in all."),
+        ([{"system": "rocketmq", "cause": "consumer_start", "duration_seconds": 9.0, "pause_seconds": 0.0}], "; no group stood still."),
+        ([{"system": "rocketmq", "cause": "consumer_start", "duration_seconds": 9.0}], "; how long groups stood still is not known."),
         (
             [{"duration_seconds": 70.0}, {"duration_seconds": None}],
             "; groups stood still for 1 min 10 s in all, and for an unknown time in 1 rebalance.",
