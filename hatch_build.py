@@ -112,6 +112,8 @@ def _edits(tree: ast.AST, lines: list[bytes], modules: set[str]) -> Iterator[Edi
                     if alias.asname is None:
                         raise ValueError(f"line {node.lineno}: import {alias.name} needs a name of its own (as …)")
                     yield alias.lineno, alias.col_offset, BELOW
+        elif isinstance(node, ast.Call) and modules and (name := _named_package(node)) is not None:
+            yield name.lineno, name.col_offset + 1, BELOW
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _names_module(node.value, modules):
             quote = lines[node.lineno - 1][node.col_offset : node.col_offset + 1]
             if quote not in (b'"', b"'"):
@@ -121,6 +123,13 @@ def _edits(tree: ast.AST, lines: list[bytes], modules: set[str]) -> Iterator[Edi
 
 def _moves(module: str | None) -> bool:
     return (module or "").split(".")[0] in PACKAGES
+
+
+def _named_package(call: ast.Call) -> ast.Constant | None:
+    """The package that `files("conf")` or `import_module("conf")` names; elsewhere its name is a mere word."""
+    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    first = call.args[0] if call.args and function in ("files", "import_module") else None
+    return first if isinstance(first, ast.Constant) and first.value in PACKAGES else None
 
 
 def _names_module(text: str, modules: set[str]) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from models.causes import RootCause
+from models.rows import ROCKETMQ
 from models.tolerances import real
 from models.units import US_PER_SECOND
 
@@ -51,8 +52,11 @@ def goes_on(row: Rebalance) -> bool:
 def stopped_seconds(row: Rebalance) -> float:
     """Seconds that the group stood still, without the expected initial delay.
 
-    0 if the group became empty, because nobody was left to wait.
+    0 if the group became empty, because nobody was left to wait. Clients of RocketMQ never wait for each other: there only a queue
+    without an owner stops.
     """
+    if row.pause_seconds is not None or row.system == ROCKETMQ:
+        return row.pause_seconds or 0.0
     lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
     if lasted is None or row.outcome == "empty" or goes_on(row):
         return 0.0

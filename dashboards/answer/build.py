@@ -144,7 +144,8 @@ def rebalance(row: AnyRow) -> data.Rebalance:
     length = column(row, "duration_seconds")
     # A group that became empty has no member left that could wait. Members of the newer protocols keep working while
     # partitions move.
-    nobody_waits = column(row, "outcome") == "empty" or _goes_on(row)
+    # Clients of RocketMQ never wait for each other: only a queue without an owner stops.
+    nobody_waits = column(row, "outcome") == "empty" or _goes_on(row) or system == "rocketmq"
     lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
     conformance = column(row, "conformance")
     # The initial delay stops nobody, unless the members were at work until their coordinator paused.
@@ -461,6 +462,7 @@ def _totals(
         unexpected=sums.unexpected,
         stopped_seconds=round(sums.stopped_seconds, 6),  # rounded, so that the order of additions does not matter
         sure=sums.sure,
+        untimed=sums.untimed,
         incidents=incidents.total(),
         attention=incidents.total() - incidents["info"],
         outages=outages,

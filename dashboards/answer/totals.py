@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from conf.causes import cause as cause_entry
 from dashboards.view import answer as data
 from dashboards.wording.story import measurement
-from models.downtime import Waits
+from models.downtime import Waits, is_cooperative
 
 RIVAL_MIN = 0.05
 """Minimum weight of an alternative worth mentioning."""
@@ -175,6 +175,15 @@ A member without the id goes by its name.
 """
 
 
+def is_untimed(item: data.Rebalance) -> bool:
+    """Whether a rebalance stopped its group for an unknown time."""
+    if item.system == "rocketmq":
+        return item.pause_seconds is None
+    is_known = item.duration_seconds is not None or item.at_least_seconds is not None
+    goes_on = item.outcome == "empty" or item.protocol in data.NEWER_PROTOCOLS or is_cooperative(item.assignor)
+    return not is_known and not goes_on
+
+
 @dataclass(slots=True)
 class RebalanceTotals:
     """Totals of rebalances.
@@ -185,6 +194,7 @@ class RebalanceTotals:
     count: int = 0
     unexpected: int = 0
     sure: int = 0
+    untimed: int = 0
     stopped_seconds: float = 0.0
     groups: set[tuple[str, str]] = field(default_factory=set)
     first_at: int | None = None
@@ -194,6 +204,7 @@ class RebalanceTotals:
         self.count += 1
         self.unexpected += not item.expected
         self.sure += item.is_sure
+        self.untimed += is_untimed(item)
         self.stopped_seconds += item.stopped_seconds
         self.groups.add((item.cluster, item.group))
         for time in (item.started_at, item.ended_at):

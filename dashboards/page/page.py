@@ -80,7 +80,9 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         tables=shown,
         tiles=_tiles(answer),
         cards=_incident_cards(repeated[:CARDS_MAX], answer.remedies),
+        zones=[visible(text) for text in summary.other_zones(answer)],
         faults=[visible(text) for text in summary.faults(answer)],
+        calm_summary=_calm_summary(repeated[:CARDS_MAX]),
         nothing=visible(summary.nothing_found(answer)),
         families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
         base=common_folder([item.path for item in answer.files]),
@@ -168,13 +170,24 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
             "value": f"{totals.rebalances:,}",
             "of": f"in {units.counted(totals.groups, 'group')}",
         },
-        {"label": "stood still", "name": "stopped", "value": duration(totals.stopped_seconds), "of": "summed over groups"},
+        {
+            "label": "stood still",
+            "name": "stopped",
+            "value": duration(totals.stopped_seconds),
+            "of": f"unknown in {units.counted(totals.untimed, 'rebalance')}" if totals.untimed else "summed over groups",
+        },
         {"label": "unplanned", "name": "unplanned", "value": f"{totals.unexpected:,}", "of": "not by deploys or scaling"},
         {"label": "causes sure", "name": "sure", "value": units.share(sure), "of": f"{totals.sure:,} of {totals.rebalances:,}"},
     ]
     if totals.outages:
         tiles.append({"label": "outages", "name": "outages", "value": f"{totals.outages:,}", "of": "partitions without leader"})
     return tiles
+
+
+def _calm_summary(repeated: Sequence[Recurrence]) -> str:
+    """Heading of the incidents without need for attention."""
+    items = [item for recurrence in repeated if recurrence.worst.severity == "info" for item in recurrence.incidents]
+    return f"{len(items):,} {summary.calm(len(items), summary.guesses_among(items))}"
 
 
 def _incident_cards(repeated: Sequence[Recurrence], remedies: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:

@@ -442,7 +442,7 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Headline numbers."""
+    """Headline numbers; `untimed` rebalances stopped their group for an unknown time."""
 
     groups: int
     rebalances: int
@@ -456,6 +456,7 @@ class Totals:
     files_skipped: int
     first_at: int | None
     last_at: int | None
+    untimed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

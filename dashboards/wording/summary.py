@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from dashboards.view.answer import SHOWN_AS_LIKELY, Answer, Outage
+from dashboards.view.answer import SHOWN_AS_LIKELY, Answer, Incident, Outage
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted
@@ -23,7 +23,7 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
     """Sentences of a summary: first what was read, then the findings."""
     totals = answer.totals
     yield f"{what_was_read(answer, clock)}."
-    yield from _other_zones(answer)
+    yield from other_zones(answer)
     if not totals.rebalances and not totals.outages:
         yield nothing_found(answer)
         if not totals.incidents:
@@ -36,7 +36,7 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
     yield _attention(answer, repeated) if totals.attention else all_clear(answer)
 
 
-def _other_zones(answer: Answer) -> Iterator[str]:
+def other_zones(answer: Answer) -> Iterator[str]:
     """Warn that a client's log was read in a wrong time zone."""
     logs = sorted({line.file for doubt in answer.doubts if doubt.is_of_zones for line in doubt.evidence[-1:]})
     if logs:
@@ -118,15 +118,31 @@ _SERVERS_ALONE = (
 def all_clear(answer: Answer) -> str:
     """The statement if no incident needs attention, with the doubt about it."""
     count = answer.totals.incidents
-    guesses = sum(item.confidence is not None and item.confidence < SHOWN_AS_LIKELY for item in answer.incidents)
+    guesses = guesses_among(answer.incidents)
     subject = "No rebalance" if answer.outages or faults(answer) else "Nothing"
     which = "which was" if count == 1 else "all of them"
     if guesses:
-        guess_text = (
-            "its cause is a guess" if count == 1 else f"{counted(guesses, 'cause')} {'is a guess' if guesses == 1 else 'are guesses'}"
-        )
+        guess_text = "its cause is a guess" if count == 1 else _guessed(guesses)
         return f"{subject} seems to need attention: {counted(count, 'incident')}, {which} probably expected, but {guess_text}."
     return f"{subject} needs attention" + (f": {counted(count, 'incident')}, {which} expected." if count else ".")
+
+
+def guesses_among(items: Iterable[Incident]) -> int:
+    """Number of incidents whose cause is a guess."""
+    return sum(item.confidence is not None and item.confidence < SHOWN_AS_LIKELY for item in items)
+
+
+def calm(count: int, guesses: int) -> str:
+    """What is said of incidents that need no attention, as a clause."""
+    examples = "deployments, scaling, first starts and the like"
+    need = "seems to need" if count == 1 else "seem to need"
+    if not guesses:
+        return f"that {'needs' if count == 1 else 'need'} no attention ({examples})"
+    return f"that {need} no attention ({examples}), but {_guessed(guesses)}"
+
+
+def _guessed(guesses: int) -> str:
+    return f"{counted(guesses, 'cause')} {'is a guess' if guesses == 1 else 'are guesses'}"
 
 
 def faults(answer: Answer) -> list[str]:
@@ -168,5 +184,8 @@ def downtime(answer: Answer) -> str:
         return ""
     if (answer.conditions or _are_servers_alone(answer)) and answer.totals.stopped_seconds < SHORTEST_SECONDS:
         return ""  # standing faults stop groups without a rebalance, and servers of RocketMQ don't tell of stops
-    seconds = answer.totals.stopped_seconds
-    return "; no group stood still" if seconds < SHORTEST_SECONDS else f"; groups stood still for {duration(seconds)} in all"
+    seconds, untimed = answer.totals.stopped_seconds, answer.totals.untimed
+    if seconds < SHORTEST_SECONDS:
+        return "; how long groups stood still is not known" if untimed else "; no group stood still"
+    unknown = f", and for an unknown time in {counted(untimed, 'rebalance')}" if untimed else ""
+    return f"; groups stood still for {duration(seconds)} in all{unknown}"

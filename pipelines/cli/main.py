@@ -5,6 +5,7 @@ Packages of this product that `pipelines.import_guard` has yet to check are impo
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import sys
 from collections.abc import Sequence
@@ -45,7 +46,8 @@ def _command(arguments: Sequence[str]) -> int:
     Messenger.verbose, LogEvents.redaction = False, None
     try:
         result = app(args=arguments, prog_name="groupscope", standalone_mode=False)
-        Output().flush()
+        with contextlib.suppress(ReaderGone):  # the verdict is known, whoever reads it
+            Output().flush()
     except (KeyboardInterrupt, typer.Abort):
         result = codes.INTERRUPTED
     except (ReaderGone, SystemExit):

@@ -17,7 +17,7 @@ def often(words: str, times: int) -> str:
 
 def cause_words(cause: str) -> str:
     """Words for a cause without its own."""
-    return cause.replace("_", " ")
+    return "cause unknown" if cause == "unknown" else cause.replace("_", " ")
 
 
 def first_names(names: Sequence[str], limit: int) -> str:

@@ -21,6 +21,14 @@ QUEUE_ACTION_WORDS = {
 }
 """Action of a client, by cause."""
 
+BROKER_WORDS = {
+    "broker_down": "a broker went down",
+    "broker_up": "a broker came back",
+    "consumer_list_partial": "a broker's list of clients was not complete",
+    "queue_count_change": "the number of queues changed",
+}
+"""What changed in the cluster, by cause."""
+
 HARM_WORDS = {"no_owner": "had no owner", "two_owners": "had two owners"}
 TOPICS_NAMED_MAX = 3
 
@@ -46,4 +54,4 @@ def _story_clause(story: QueueStory) -> str:
         case ClientAction():
             return f"{story.client_id} {often(QUEUE_ACTION_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
         case FrequentCause():
-            return cause_words(story.cause)
+            return BROKER_WORDS.get(story.cause) or cause_words(story.cause)

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from hatch_build import AS_IN_CHECKOUT, BELOW, PACKAGES, rewritten
+from pipelines.cli.registry import app
 from tests.conftest import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
+FROZEN = str(ROOT / "data_samples" / "rocketmq" / "4.9.7" / "frozen-consumer")
+RESTART = str(ROOT / "data_samples" / "kafka" / "2.8.2" / "rolling-restart")
 POLL_TIMEOUT = str(ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout")
 
 
@@ -110,6 +113,25 @@ COMMANDS = {
     "explain": ["explain", "shipping-e/2", POLL_TIMEOUT],
     "advise": ["advise", POLL_TIMEOUT],
     "sql": ["sql", "select cause from rebalances", POLL_TIMEOUT],
+    "allocate": ["allocate", FROZEN, "--group", "CG_pay_worker", "--with-client", "c"],
+    "compare": ["compare", POLL_TIMEOUT, "--at", "2026-11-21T09:08:50"],
+    "deploys": ["deploys", RESTART],
+    "events": ["events", POLL_TIMEOUT],
+    "finished rebalances": ["events", POLL_TIMEOUT, "--rebalances", "--jsonl"],
+    "gate": ["gate", POLL_TIMEOUT, "--rule", "*: rebalances > 9 per 1h"],
+    "groups": ["groups", POLL_TIMEOUT, "--budget", "10m"],
+    "markdown": ["analyze", POLL_TIMEOUT, "--markdown"],
+    "offenders": ["offenders", POLL_TIMEOUT],
+    "outages": ["outages", POLL_TIMEOUT, "--if-down", "1"],
+    "ownership": ["ownership", FROZEN],
+    "proof": ["explain", "shipping-e/2", POLL_TIMEOUT, "--proof"],
+    "rebalances": ["rebalances", POLL_TIMEOUT, "--json"],
+    "schema": ["schema", "analyze"],
+    "spans": ["spans", POLL_TIMEOUT],
+    "state": ["state", "shipping-e", "--at", "09:08:50", POLL_TIMEOUT],
+    "timeline": ["timeline", POLL_TIMEOUT],
+    "trend": ["trend", POLL_TIMEOUT],
+    "what if": ["whatif", POLL_TIMEOUT, "--static-membership"],
     "redacted": ["analyze", POLL_TIMEOUT, "--redact", "client_ids,hosts"],
 }
 
@@ -134,6 +156,16 @@ def test_versions_are_those_of_the_checkout(project: Path) -> None:
     assert there.stdout == here.stdout != "", there.stderr
 
 
+APART = {"doctor", "maintain", "mcp", "report", "run", "simulate"}
+"""Commands that write files, or tell of the installation."""
+
+
+def test_each_command_is_tried_from_the_wheel() -> None:
+    commands = {command.name for command in app.registered_commands}
+
+    assert commands - {words[0] for words in COMMANDS.values()} == APART
+
+
 @LONG
 @pytest.mark.spark
 def test_the_job_runs_from_the_wheel(project: Path) -> None:
@@ -154,6 +186,7 @@ SOURCES = {
     "with another name": (b"import models.rows as r\n", b"import groupscope._packages.models.rows as r\n"),
     "of others": (b"from modelsx.rows import Row\nimport conftest\n", b"from modelsx.rows import Row\nimport conftest\n"),
     "name in a string": (b"X = 'models.rows:Row'\n", b"X = 'groupscope._packages.models.rows:Row'\n"),
+    "a package whose files are read": (b"X = files('models'), f('models')\n", b"X = files('groupscope._packages.models'), f('models')\n"),
     "no module": (b"X = 'models.nothing', 'models', 'see models.rows'\n", b"X = 'models.nothing', 'models', 'see models.rows'\n"),
     "after other characters": ('X = "ä", "models.rows"\n'.encode(), 'X = "ä", "groupscope._packages.models.rows"\n'.encode()),
 }

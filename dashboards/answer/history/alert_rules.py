@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from statistics import median
+from typing import TYPE_CHECKING
 
-from dashboards.view.answer import Rebalance
 from dashboards.wording.durations import duration
 from dashboards.wording.units import MICROSECONDS, counted
+
+if TYPE_CHECKING:
+    from dashboards.view.answer import Rebalance  # each start of the command line parses rules, and seldom applies them
 
 COMPARED_MIN = 3
 """Minimum number of rebalances on each side of a comparison."""

@@ -18,9 +18,17 @@ KIND = "coordinator_pause"
 
 
 def bursts_behind(bursts: Sequence[ExpiryBurst], group: str, rows: Sequence[Rebalance]) -> list[ExpiryBurst]:
-    """Bursts of expiries behind these rebalances of the group."""
-    times = {row.began for row in rows if row.root_cause == RootCause.COORDINATOR_PAUSE}
-    return [burst for burst in bursts if burst.told_by == group and any(abs(burst.at - at) <= US_PER_SECOND for at in times)]
+    """Bursts of expiries that this group tells for all.
+
+    Those of its rebalances, also where the expiries came while one was already open: the incidents of the other groups
+    rely on it.
+    """
+    near = [row for row in rows if row.root_cause in {None, RootCause.COORDINATOR_PAUSE}]
+    return [
+        burst
+        for burst in bursts
+        if burst.told_by == group and any(row.began - US_PER_SECOND <= burst.at <= row.over_at + US_PER_SECOND for row in near)
+    ]
 
 
 def pause_incident(cluster: str, burst: ExpiryBurst) -> Incident[PauseFacts]:

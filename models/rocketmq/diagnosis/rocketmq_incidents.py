@@ -37,6 +37,9 @@ _FAILURES = frozenset({"consumer_crash", "channel_expired", "connection_lost", "
 
 BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 
+_ENDINGS = frozenset({"broker_up", "consumer_resume"})
+"""Causes that end a trouble, and are not one themselves."""
+
 GUESSED = real("rocketmq.incidents.guessed")
 """Minimum confidence of a window that affects an incident's severity."""
 
@@ -82,6 +85,7 @@ def _incident(
     stopped = Spans((window.started_at, window.ended_at or end) for window in harms if window.kind == "no_owner").seconds(begin, over)
     longest = max(((window.ended_at or end) - window.started_at for window in harms), default=0) / US_PER_SECOND
     kind = _kind(rows, longest, limits)
+    telling = _telling(rows, is_harmful=bool(harms))
     return Incident(
         cluster=first.cluster,
         system=first.system,
@@ -94,8 +98,8 @@ def _incident(
         rebalance_count=len(rows),
         stopped_seconds=round(stopped, 6),
         root_cause="rolling_restart" if kind == "rolling_restart" else None,
-        worst_offender=_worst(rows),
-        headline=QueueFacts(first.group, len(rows), tuple(_harms(harms, end)), _story(rows, standing)),
+        worst_offender=_worst(telling),
+        headline=QueueFacts(first.group, len(rows), tuple(_harms(harms, end)), _story(telling, standing)),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )
@@ -134,14 +138,24 @@ def _severity(
     return "info" if planned and not has_quarrel and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
 
 
+def _telling(rows: Sequence[Rebalance], *, is_harmful: bool) -> Sequence[Rebalance]:
+    """The rebalances that tell what an incident is.
+
+    Failures of clients come before all else that nobody plans, and that before what is routine. Of routine that did harm, what
+    left queues without one owner for longest counts.
+    """
+    for unplanned in (_FAILURES, {row.cause for row in rows} - PLANNED - _ENDINGS):
+        if chosen := [row for row in rows if row.cause in unplanned]:
+            return chosen
+    longest = max((row.pause_seconds or 0.0 for row in rows), default=0.0) if is_harmful else 0.0
+    return [row for row in rows if row.pause_seconds == longest] if longest else rows
+
+
 def _worst(rows: Sequence[Rebalance]) -> Person | None:
-    """Client behind most failures, or behind most changes without failures."""
-    for causes in (_FAILURES, None):
-        people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders if person.client_id]
-        if people:
-            counts = Counter(person.client_id for person in people)
-            return min(people, key=lambda person: (-counts[person.client_id], clear(person.client_id or "")))
-    return None
+    """Client behind most of these changes."""
+    people = [person for row in rows for person in row.offenders if person.client_id]
+    counts = Counter(person.client_id for person in people)
+    return min(people, key=lambda person: (-counts[person.client_id], clear(person.client_id or "")), default=None)
 
 
 def _harms(wrong: Sequence[OwnershipWindow], end: int) -> Iterator[QueueHarm]:
@@ -154,12 +168,12 @@ def _harms(wrong: Sequence[OwnershipWindow], end: int) -> Iterator[QueueHarm]:
             yield QueueHarm(kind, len(queues), tuple(sorted({window.topic for window in harms})), longest)
 
 
-def _story(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueStory:
+def _story(telling: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueStory:
     if faults:
         return StandingQuarrel(faults[0].facts)
-    worst = _worst(rows)
+    worst = _worst(telling)
     if worst is None or worst.client_id is None:
-        return FrequentCause(Counter(row.cause for row in rows).most_common(1)[0][0])
-    causes = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
-    cause, times = Counter([reason for reason in causes if reason in _FAILURES] or causes).most_common(1)[0]
+        return FrequentCause(Counter(row.cause for row in telling).most_common(1)[0][0])
+    causes = [row.cause for row in telling if any(person.client_id == worst.client_id for person in row.offenders)]
+    cause, times = Counter(causes).most_common(1)[0]
     return ClientAction(worst.client_id, cause, times if cause in _FAILURES else 1)

@@ -6,16 +6,18 @@ What belongs to no rebalance, such as outages and files, is not filtered.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from conf.causes import causes
 from dashboards.view.row_access import column
-from pipelines.cli.answers.selection import nearest_of, with_ids
+from pipelines.cli.answers.selection import nearest_of, values_of, with_ids
 from pipelines.cli.arguments.filters import Filters
 from pipelines.errors import UsageError
 from pipelines.schema.allowed_values import INCIDENT_KINDS, SEVERITIES
 from pipelines.schema.tables import CONTRACT
+
+_IDS = ("member_id", "instance_id", "client_id")
 
 
 class NarrowedRows:
@@ -61,6 +63,32 @@ def narrowed(rows: Any, filters: Filters) -> NarrowedRows:
     return NarrowedRows(rows, ids, kept)
 
 
+_SEEN_IN = {"members": _IDS, "client_states": _IDS, "rebalances": ("topic",), "allocation_changes": ("client_id", "topic")}
+
+
+def unseen(whole: Any, filters: Filters) -> Iterator[str]:
+    """Names that are asked for and nowhere in the logs, each with a suggestion."""
+    wanted = [("member", filters.members, _IDS), ("client", filters.clients, ("client_id",)), ("topic", filters.topics, ("topic",))]
+    for noun, globs, names in wanted:
+        if not globs:
+            continue
+        known = {value for table, columns in _SEEN_IN.items() for name in columns if name in names for value in _values(whole, table, name)}
+        if noun != "topic":
+            known |= {column(person, name) for person in _people(whole.rebalances) for name in names if column(person, name)}
+        for glob in globs:
+            if not fnmatch.filter(known, glob):
+                yield f"no {noun} {glob!r} is in these logs; {nearest_of(glob, known, f'no {noun} at all')}"
+
+
+def _values(whole: Any, table: str, name: str) -> set[str]:
+    return values_of(getattr(whole, table, ()), name)
+
+
+def _people(rebalances: Iterable[Any]) -> Iterator[Any]:
+    for row in rebalances:
+        yield from (*(column(row, "offenders") or ()), *(column(row, "blockers") or ()))
+
+
 def _check(option: str, wanted: Iterable[str], known: set[str]) -> None:
     """Raise UsageError for a word that no row can have."""
     for name in wanted:
@@ -85,7 +113,7 @@ def _of_itself(row: Any, filters: Filters) -> bool:
 
 
 def _is_named(people: Sequence[Any], filters: Filters) -> bool:
-    ids = [column(person, name) for person in people for name in ("member_id", "instance_id", "client_id")]
+    ids = [column(person, name) for person in people for name in _IDS]
     return _any_of(filters.members, ids) and _any_of(filters.clients, [column(person, "client_id") for person in people])
 
 

@@ -149,6 +149,12 @@ def last_record_at(analysis: Any) -> int | None:
     return max((time for time in times if time is not None), default=None)
 
 
+def first_record_at(analysis: Any) -> int | None:
+    """Earliest time in a recognised file, None if there is none."""
+    times = (column(row, "first_at") for row in analysis.inputs["log_files"] if column(row, "recognised"))
+    return min((time for time in times if time is not None), default=None)
+
+
 def known_groups(analysis: Any) -> set[str]:
     """Groups in an analysis or a warehouse."""
     keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes", "conditions")

@@ -254,6 +254,8 @@ def change_sentence(finding: RatedChange) -> str:
     spared = f"{count - left:,} of {counted(count, 'rebalance')} fewer" if left < count else f"{counted(left - count, 'rebalance')} more"
     spared = f"as many rebalances ({count:,})" if left == count else spared
     doubt = f", perhaps {outlook.perhaps:,} fewer still" if outlook.perhaps else ""
+    if outlook.stopped_seconds < LEAST_TOLD:
+        return f"{turn(finding)}: {spared}{doubt}, none of which is known to have stopped the group."
     return (
         f"{turn(finding)}: {spared}{doubt}, {duration(max(0.0, outlook.saved_seconds))} of {duration(outlook.stopped_seconds)}"
         f" not stopped, {_of_members(outlook.saved_member_seconds)}."

@@ -43,7 +43,7 @@ class Source:
 
 def open_source(query_options: QueryOptions, filters: Filters | None = None) -> Source:
     """Read the requested input and select the requested rows."""
-    from pipelines.cli.answers.narrowed_rows import narrowed
+    from pipelines.cli.answers.narrowed_rows import narrowed, unseen
     from pipelines.cli.answers.selection import select
     from pipelines.cli.arguments.option_parsing import shown_as
     from pipelines.cli.arguments.times import moment, window
@@ -74,6 +74,8 @@ def open_source(query_options: QueryOptions, filters: Filters | None = None) -> 
     redaction = getattr(analysis, "redaction", None)
     rows = select(analysis, shown_as(query_options.groups or (), redaction), since, until)
     if filters:
+        for text in unseen(analysis, filters):
+            query_options.talk.warn(text)
         rows = narrowed(rows, filters)
     return Source(rows, clock, settings, discovery, getattr(analysis, "skipped", []), analysis, redaction)
 

@@ -18,13 +18,19 @@ from models.downtime import COOPERATIVE_PROTOCOLS, NAMELESS, PROTOCOLS_WITHOUT_S
 from pipelines.warehouse.warehouse_reader import StoredRows, column_in, quoted_text
 
 _GOES_ON = (
-    f"outcome = 'empty' or protocol in ({', '.join(map(quoted_text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
+    f"outcome = 'empty' or system = 'rocketmq' or protocol in ({', '.join(map(quoted_text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
     f"or strpos(coalesce(assignor, ''), 'cooperative') > 0 or assignor in ({', '.join(map(quoted_text, sorted(COOPERATIVE_PROTOCOLS)))})"
 )
 _LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
 _DELAY = "case when root_cause = 'coordinator_pause' then 0.0 else coalesce(initial_delay_seconds, 0.0) end"
 STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - {_DELAY}))"
 """Downtime of a group, as `dashboards.view.answer.Rebalance.stopped_seconds`."""
+
+UNTIMED = (
+    "case when system = 'rocketmq' then pause_seconds is null "
+    f"else coalesce(duration_seconds, at_least_seconds) is null and not coalesce({_GOES_ON}, false) end"
+)
+"""Whether a group stopped for an unknown time, as `dashboards.answer.totals.is_untimed`."""
 
 _NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {quoted_text(NAMELESS)})"
 _HOST = "nullif(regexp_replace(host, '^/', ''), '')"
@@ -42,7 +48,7 @@ order by stopped desc, expected, rebalance_id desc limit {limit}
 """
 _SUMS = """
 select count(*) as count, coalesce(sum(1 - {expected}), 0) as unexpected, count(*) filter (where confidence >= {sure}) as sure,
-    coalesce(sum({stopped}), 0.0) as stopped_seconds,
+    count(*) filter (where {untimed}) as untimed, coalesce(sum({stopped}), 0.0) as stopped_seconds,
     min(least(coalesce(started_at, ended_at), coalesce(ended_at, started_at))) as first_at,
     max(greatest(coalesce(started_at, ended_at), coalesce(ended_at, started_at))) as last_at
 from chosen
@@ -133,7 +139,7 @@ def rebalance_totals(rebalances: Iterable[Any], kept_max: int | None, incidents:
     if kept_max is None or not isinstance(rebalances, StoredRows):
         return build.tally_of(rebalances, kept_max, incidents)
     tally = RebalanceTally(kept_max, incidents)
-    for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SHOWN_AS_SURE)):
+    for row in rebalances.query(_SUMS.format(stopped=STOPPED, untimed=UNTIMED, expected=_expected(), sure=data.SHOWN_AS_SURE)):
         groups = {(row["cluster"], row["group"]) for row in rebalances.query('select distinct cluster, "group" from chosen')}
         tally.sums = RebalanceTotals(groups=groups, **row)
     tally.by_offender = _totals_by_offender(rebalances)

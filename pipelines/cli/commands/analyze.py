@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +16,7 @@ from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands.integration.follow import follow_rebalances
 from pipelines.cli.commands.report import write_report
-from pipelines.cli.output.standard_streams import screen
+from pipelines.cli.output.standard_streams import ReaderGone, screen
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,12 +62,13 @@ def analyze(
     advices = _searched(source, at_length=advise) if form != "csv" else []
     if report is not None:
         write_report(source, report, query_options, advices=advices if advise else None)
-    if markdown:
-        _write_markdown(source, advices)
-    elif form == "people":
-        _show(source, advices, limit=limit, verbose=query_options.verbose, at_length=advise)
-    else:
-        _write(source, form, advices)
+    with contextlib.suppress(ReaderGone):  # what is left unread changes no verdict
+        if markdown:
+            _write_markdown(source, advices)
+        elif form == "people":
+            _show(source, advices, limit=limit, verbose=query_options.verbose, at_length=advise)
+        else:
+            _write(source, form, advices)
     return codes.decisive([*source.codes, *_findings(source, fail_on)])
 
 

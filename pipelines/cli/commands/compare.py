@@ -13,7 +13,7 @@ from pipelines.cli.arguments import completion
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.output.standard_streams import screen
-from pipelines.errors import UsageError
+from pipelines.errors import NothingReadable, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,6 +44,10 @@ LONG = (
     "per_hour_before", "per_hour_after",
 )  # fmt: skip
 """Columns of CSV and of the list `changes`."""
+
+
+_Span = tuple[int | None, int | None]
+"""First and last time, None if unknown."""
 
 
 @question
@@ -88,7 +92,10 @@ def _of_periods(source: Source, at: str | None, before: str | None, after: str |
         periods = [(first, middle), (middle, last)]
     else:
         periods = [_period(text or "", source, option, last) for text, option in ((before, "--before"), (after, "--after"))]
-    sides = (Side("before", *periods[0]), Side("after", *periods[1]))
+    first_side, second_side = (
+        Side(name, *_covered(period, (first, last), name, source)) for name, period in zip(("before", "after"), periods, strict=True)
+    )
+    sides = (first_side, second_side)
 
     def side_of(item: Rebalance) -> Iterable[int]:
         when = item.started_at if item.started_at is not None else item.ended_at
@@ -138,6 +145,21 @@ def _reach(rows: Any, cluster: str | None = None) -> tuple[int | None, int | Non
     files = [row for row in rows.inputs["log_files"] if _column(row, "recognised") and cluster in (None, _column(row, "cluster"))]
     firsts, lasts = ([time for row in files if (time := _column(row, name)) is not None] for name in ("first_at", "last_at"))
     return min(firsts, default=None), max(lasts, default=None)
+
+
+def _covered(period: _Span, logs: _Span, name: str, source: Source) -> _Span:
+    """The part of a period that the logs cover.
+
+    Raises NothingReadable if there is none: that nothing happened then is not known.
+    """
+    (start, end), (first, last) = period, logs
+    if start is None or end is None or first is None or last is None:
+        return period
+    if start > last or end < first:
+        raise NothingReadable(
+            f"the logs last from {source.clock.full(first)} to {source.clock.full(last)}, so nothing is known of {name!r}"
+        )
+    return max(start, first), min(end, last)
 
 
 def _period(text: str, source: Source, option: str, last: int | None) -> tuple[int, int]:

@@ -235,6 +235,7 @@ GATE: dict[str, Any] = {
                 "group": TEXT,
                 "rebalances": COUNT,
                 "stopped_seconds": SECONDS,
+                "untimed_rebalances": {"description": "Rebalances in which it stood still for an unknown time.", **COUNT},
                 "exceeded": {"description": "Limits that it does not keep.", "type": "array", "items": {"enum": ["rebalances", "stopped"]}},
             }
         ),

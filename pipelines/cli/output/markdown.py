@@ -37,9 +37,10 @@ def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
     yield f"# {counted(totals.attention, 'incident')} that {'needs' if totals.attention == 1 else 'need'} attention"
     yield ""
     yield plain(f"{summary.what_was_read(answer, clock)}{summary.downtime(answer)}.")
-    if not totals.rebalances and not totals.outages:
+    warnings = [*summary.other_zones(answer), *summary.faults(answer)]
+    for text in warnings if totals.rebalances or totals.outages else [summary.nothing_found(answer), *warnings]:
         yield ""
-        yield plain(summary.nothing_found(answer))
+        yield plain(text)
     by_id = {item.id: item for item in answer.rebalances}
     for recurrence in recurrences(answer.incidents):
         yield ""

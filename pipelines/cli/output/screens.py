@@ -17,7 +17,7 @@ from dashboards.wording import story
 from dashboards.wording.durations import NO_VALUE, duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
-from dashboards.wording.summary import summary_lines
+from dashboards.wording.summary import calm, guesses_among, summary_lines
 from dashboards.wording.units import Clock, counted, lasted, listed, share, size
 from pipelines.cli.output.grid import GridColumn, grid
 
@@ -190,12 +190,10 @@ def _others(console: Console, items: Iterable[Incident], clock: Clock, *, indent
 def _not_shown(console: Console, shown: int, answer: Answer) -> None:
     hidden = answer.totals.incidents - shown
     if hidden > 0:
-        calm = answer.totals.incidents - answer.totals.attention
-        hidden_text = (
-            f"{counted(hidden, 'more incident')}, expected (deployments, scaling, first starts)"
-            if hidden == calm
-            else f"{counted(hidden, 'more incident')}"
-        )
+        hidden_text = counted(hidden, "more incident")
+        if hidden == answer.totals.incidents - answer.totals.attention:
+            guesses = guesses_among(item for item in answer.incidents if item.severity == "info")
+            hidden_text = f"{hidden_text} {calm(hidden, guesses)}"
         say(console, f"{hidden_text}; -v shows them", indent=12, style="dim")
 
 

@@ -286,6 +286,26 @@ def test_to_zoom_into_a_picture_is_to_choose_a_stretch_of_time(small: Opened) ->
     assert one.trouble == []
 
 
+def test_the_time_axes_of_all_pictures_move_together(small: Opened) -> None:
+    ranges = "() => Object.fromEntries([...document.querySelectorAll('.js-plotly-plot')].filter((each) => !each.hidden)" + (
+        ".flatMap((each) => ['xaxis', 'xaxis2'].filter((axis) => each.layout[axis] && each.layout[axis].type === 'date')"
+        ".map((axis) => [`${each.dataset.chart} ${axis}`, each.layout[axis].range.map((at) => new Date(at).toISOString())])))"
+    )
+    chosen = {"from": "2026-03-01 10:01:30", "to": "2026-03-01 10:03:00"}
+    for chart in ("timeline", "heat"):
+        small.page.evaluate(
+            "([chart, { from, to }]) => Plotly.relayout(document.querySelector(`[data-chart=${chart}]`), "
+            "{ 'xaxis.range[0]': from, 'xaxis.range[1]': to })",
+            [chart, chosen],
+        )
+        settle(small.page)
+        found = small.page.evaluate(ranges)
+        assert len(found) > 3
+        assert {tuple(each) for each in found.values()} == {("2026-03-01T10:01:30.000Z", "2026-03-01T10:03:00.000Z")}
+        follow(small.page, "#tz=UTC")
+    assert small.trouble == []
+
+
 def test_links_restore_the_view(small: Opened) -> None:
     links = {
         "#group=billing&cause=kafka/new_group": 1,

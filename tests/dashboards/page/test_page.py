@@ -19,6 +19,7 @@ from dashboards.view.charts import BrokerLoss
 from dashboards.view.settings import SettingAdvice
 from dashboards.wording.escaping import common_folder
 from dashboards.wording.units import Clock
+from models.rows import Divergence
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 
@@ -133,7 +134,7 @@ def test_the_page_tells_what_the_story_tells() -> None:
         "2026-03-01 10:01:40.000",
         "Only replica down",
         "client logs of billing at INFO",
-        "expected",
+        "no attention (deployments",
         "Group <*> did a new thing with <*>",
         "month 13",
         "binary content",
@@ -361,3 +362,13 @@ def test_what_a_broker_s_stop_would_cost_is_told_as_text() -> None:
     shown = Outline(page).texts
     assert "<i>orders</i>-4 (single replica)" in shown
     assert "groupscope outages --if-down 2" in shown
+
+
+@pytest.mark.parametrize(("expected", "is_told"), [("the time zone of node main is UTC", True), ("a generation after 5", False)])
+def test_a_log_of_another_zone_is_told_above_the_incidents(expected: str, *, is_told: bool) -> None:
+    doubt = Divergence("default", "kafka", "d1", "orders", made.at(0), expected, "Europe/Berlin", [made.line(3, "a line", file="main.log")])
+    page = page_of(made.Made(rebalances=[made.rebalance("orders", 5, 0)], divergences=[doubt]))
+    warning = 'role="note">1 log seems to be read in a wrong time zone (main.log)'
+
+    assert (warning in page) == is_told
+    assert not is_told or page.index(warning) < page.index('<section id="incidents"')

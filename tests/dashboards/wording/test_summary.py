@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dashboards.answer.build import build_answer
-from dashboards.wording.summary import nothing_found, summary_lines
+from dashboards.wording.summary import calm, nothing_found, summary_lines
 from dashboards.wording.units import Clock
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
@@ -93,3 +93,44 @@ def test_a_log_in_a_wrong_time_zone_is_told_of_first(zones: tuple[tuple[str, str
 
     assert len(said) == count
     assert all(text.startswith("2 logs seem to be read") and "clients/main.log" in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([{"duration_seconds": 0.0}], "; no group stood still."),
+        ([{"duration_seconds": None}], "; how long groups stood still is not known."),
+        ([{"duration_seconds": None, "outcome": "empty"}], "; no group stood still."),
+        ([{"duration_seconds": None, "assignor": "cooperative-sticky"}], "; no group stood still."),
+        ([{"duration_seconds": None, "protocol": "consumer"}], "; no group stood still."),
+        ([{"duration_seconds": None, "at_least_seconds": 70.0}], "; groups stood still for 1 min 10 s in all."),
+        ([{"system": "rocketmq", "cause": "consumer_start", "duration_seconds": 9.0, "pause_seconds": 0.0}], "; no group stood still."),
+        ([{"system": "rocketmq", "cause": "consumer_start", "duration_seconds": 9.0}], "; how long groups stood still is not known."),
+        (
+            [{"duration_seconds": 70.0}, {"duration_seconds": None}],
+            "; groups stood still for 1 min 10 s in all, and for an unknown time in 1 rebalance.",
+        ),
+    ],
+    ids=str,
+)
+def test_a_stop_of_unknown_length_is_not_called_none(rows: list[dict[str, Any]], sentence: str) -> None:
+    unset: dict[str, Any] = {"at_least_seconds": None, "initial_delay_seconds": None}
+    rebalances = [made.rebalance("orders", number, number * 600, **unset | row) for number, row in enumerate(rows)]
+    incidents = [made.incident("orders", "warning", rebalances, "orders: trouble")]
+    answer = build_answer(made.Made(inputs={"log_files": [], "totals": {}}, rebalances=rebalances, incidents=incidents))
+
+    assert list(summary_lines(answer, Clock("UTC"), ()))[-1].endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("count", "guesses", "words"),
+    [
+        (1, 0, "that needs no attention"),
+        (3, 0, "that need no attention"),
+        (1, 1, "but 1 cause is a guess"),
+        (3, 2, "but 2 causes are guesses"),
+    ],
+)
+def test_incidents_that_are_left_out_are_not_called_calm_over_a_guess(count: int, guesses: int, words: str) -> None:
+    assert words in calm(count, guesses)
+    assert ("seem" in calm(count, guesses)) == bool(guesses)

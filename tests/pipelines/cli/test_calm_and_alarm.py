@@ -141,6 +141,21 @@ CASES = {
         1,
         ("1 of 2 incidents needs attention", "pod-0 was refused; another consumer has its group.instance.id"),
     ),
+    "advice that spares a rebalance, but no known stop": Case(
+        [server("10:05:00,006", f"Member {A} in group orders has failed, removing it from the group"),
+         server("10:05:00,014", "Group orders with generation 31 is now empty (__consumer_offsets-27)")],
+        1,
+        ("1 of 1 incident needs attention", "nobody stopped; cause unknown", "none of which is known to have stopped the group"),
+        ("0.0 member-seconds", "0 ms of 0 ms"),
+    ),
+    "a stop of unknown length beside one that needs attention": Case(
+        [*(line.replace("orders", "bills") for line in BARE[2:3]),
+         server("10:05:00,006", f"Member {A} in group orders has failed, removing it from the group"),
+         server("10:05:00,014", "Group orders with generation 31 is now empty (__consumer_offsets-27)")],
+        1,
+        ("how long groups stood still is not known", "1 more incident that seems to need no attention", "but 1 cause is a guess"),
+        ("no group stood still", "expected"),
+    ),
 }  # fmt: skip
 
 

@@ -135,5 +135,31 @@ def test_what_cannot_be_compared(cli: Cli, story_warehouse: Path, options: tuple
 
 
 def test_no_rebalance_on_either_side(cli: Cli, story_warehouse: Path) -> None:
-    done = cli("compare", "--warehouse", story_warehouse, "--before", "2020-01-01..2020-01-02", "--after", "2020-01-02..2020-01-03")
+    done = cli("compare", "--warehouse", story_warehouse, "--before", "10:11:30..10:11:35", "--after", "10:11:35..10:11:40")
     assert "No rebalance on either side." in done.out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--at", "2026-11-23"),
+        ("--at", "2026-11-20"),
+        ("--before", "2026-11-19..2026-11-20", "--after", "2026-11-21..2026-11-22"),
+        ("--before", "2026-11-21..2026-11-22", "--after", "2026-11-23..2026-11-24"),
+    ],
+    ids=" ".join,
+)
+def test_a_time_without_logs_is_no_quiet_time(cli: Cli, options: tuple[str, ...]) -> None:
+    done = cli("compare", POLL_TIMEOUT, *options)
+
+    assert (done.code, done.out) == (3, "")
+    assert "the logs last from 2026-11-21 09:08:30" in done.err
+
+
+def test_rates_are_of_the_time_that_the_logs_cover(cli: Cli) -> None:
+    periods = ("--before", "2026-11-21T08:00..2026-11-21T09:08:50", "--after", "2026-11-21T09:08:50..2026-11-21T12:00")
+    by_period, by_time = (
+        json.loads(cli("compare", POLL_TIMEOUT, *options, "--json").out)["sides"] for options in (periods, ("--at", "2026-11-21T09:08:50"))
+    )
+
+    assert by_period == by_time

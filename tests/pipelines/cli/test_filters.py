@@ -72,3 +72,22 @@ def test_recurrences_are_in_the_json(cli: Cli, sample_warehouse: Path) -> None:
 def test_what_filters_leave_out_is_not_said_to_be_missing(cli: Cli, options: tuple[str, ...]) -> None:
     shown = " ".join(cli("analyze", POLL_TIMEOUT, *options).out.split())
     assert "No rebalance and no outage is in what was asked for" in shown
+
+
+NAMES = {
+    "a client": ("--client", "shipping-worker-9", "no client 'shipping-worker-9' is in these logs; did you mean 'shipping-worker-"),
+    "a member": ("--member", "nobody*", "no member 'nobody*' is in these logs; there are "),
+    "a topic": ("--topic", "orders", "no topic 'orders' is in these logs; there is no topic at all"),
+    "a client that is there": ("--client", "shipping-worker-2", ""),
+    "a member that is there": ("--member", "shipping-worker-2-*", ""),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_nowhere_is_told(cli: Cli, sample_warehouse: Path, name: str) -> None:
+    """An empty answer over a misspelt name would calm falsely."""
+    option, value, warning = NAMES[name]
+    for source in ((POLL_TIMEOUT,), ("--warehouse", sample_warehouse)):
+        done = cli("rebalances", *source, option, value)
+        assert done.code == 0
+        assert done.err.startswith(f"warning: {warning}") if warning else "is in these logs" not in done.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,3 +205,40 @@ def test_news_of_hostile_text_stay_one_line(tmp_path: Path) -> None:
     log.write_bytes(SERVER_LOG.replace(b"shipping-e", b"ship\x1b[31m-e"))
     for kind, row in told_of(log, []):
         assert "\x1b" not in json.dumps(news_object(News(kind, row).kind, row))[1:] or "\\u001b" in json.dumps(news_object(kind, row))
+
+
+STUCK = [
+    "[2026-11-21 10:00:00,000] INFO [GroupCoordinator 1]: Preparing to rebalance group orders in state PreparingRebalance with old "
+    "generation 5 (__consumer_offsets-3) (reason: Adding new member app-1-1 with group instance id None; client reason: not provided) "
+    "(kafka.coordinator.group.GroupCoordinator)",
+    *(
+        f"[2026-11-21 10:{at},000] INFO [Log partition=orders-{place}] Rolled new log segment at offset 5 in 9 ms. (kafka.log.Log)"
+        for place, at in enumerate(("00:30", "01:30", "05:00", "20:00"))
+    ),
+]
+OVER = (
+    "[2026-11-21 10:25:00,000] INFO [GroupCoordinator 1]: Stabilized group orders generation 6 (__consumer_offsets-3) with 2 members "
+    "(kafka.coordinator.group.GroupCoordinator)"
+)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_rebalance_that_does_not_end_is_told_once(tmp_path: Path, count: int) -> None:
+    """By lines of whatever kind that show the time; what ends soon is not."""
+    log = tmp_path / "server.log"
+    log.write_text(f"{STUCK[0]}\n", encoding="utf-8")
+    lines = [f"{line}\n".encode() for line in (*STUCK[1:], OVER)]
+    steps = [adding(log, b"".join(lines[start : start + count])) for start in range(0, len(lines), count)]
+
+    assert [kind for kind, _ in told_of(log, steps)] == [NewsKind.BEGAN, NewsKind.LASTS]
+    log.write_text(f"{STUCK[0]}\n", encoding="utf-8")
+    assert [kind for kind, _ in told_of(log, [adding(log, lines[0])])] == [NewsKind.BEGAN]
+
+
+def test_people_read_that_a_rebalance_lasts_and_programs_keep_their_schema() -> None:
+    command = [sys.executable, "-m", "groupscope", "analyze", "--follow"]
+    for options, number in (((), 2), (("--jsonl",), 1)):
+        text = "".join(f"{line}\n" for line in STUCK)
+        done = subprocess.run([*command, *options], cwd=ROOT, input=text, capture_output=True, text=True, check=True)
+        assert len(done.stdout.splitlines()) == number
+        assert ("orders 5 → ?: not over after" in done.stdout) == (number == 2)

@@ -40,6 +40,9 @@ def test_people_read_which_group_and_by_how_much(cli: Cli) -> None:
         ((), 2, "say what is allowed"),
         (("--max-stopped", "soon"), 2, "no stretch of time"),
         (("--max-rebalances", 0, "--since", "2026-11-22"), 3, "the logs end at"),
+        (("--max-rebalances", 0, "--until", "2026-11-20"), 3, "the logs begin at"),
+        (("--max-rebalances", 0, "--around", "2026-11-20T10:00/1m"), 3, "the logs begin at"),
+        (("--max-rebalances", 0, "--around", "2026-11-22T10:00/1m"), 3, "the logs end at"),
     ],
     ids=str,
 )
@@ -83,3 +86,29 @@ def test_the_answer_is_as_its_schema_says(cli: Cli) -> None:
     schema = json.loads(cli("schema", "gate").out)
     Draft202012Validator(schema).validate(json.loads(cli("gate", POLL_TIMEOUT, "--max-rebalances", 3, "--json").out))
     Draft202012Validator(schema).validate(json.loads(cli("gate", POLL_TIMEOUT, "--rule", "*: rebalances > 1 per 1m", "--json").out))
+
+
+LOST_START = """[2026-11-21 10:00:00,029] INFO [GroupCoordinator 1]: Assignment received from leader for group orders for generation 58 \
+(kafka.coordinator.group.GroupCoordinator)
+"""
+CLIENT = """[2026-11-21 10:00:00,000] INFO [Consumer clientId=app-1, groupId=orders] Discovered group coordinator b:92 (id: 5 rack: null) \
+(org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)
+"""
+CONTROLLER = """[2026-11-21 10:00:00,690] INFO [Controller id=0] Newly added brokers: 2, deleted brokers: , bounced brokers: , all live \
+brokers: 0,1,2 (kafka.controller.KafkaController)
+"""
+DOUBTS = {
+    "a rebalance whose start is lost": (LOST_START, 0, "How long groups stood still in 1 rebalance is not known"),
+    "clients that tell of no rebalance": (CLIENT, 0, "whether there were any is not known"),
+    "a controller's log, which can't tell": (CONTROLLER, 3, "nothing is known of rebalances"),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTS)
+def test_a_passed_gate_says_what_it_does_not_know(cli: Cli, tmp_path: Path, name: str) -> None:
+    text, code, told = DOUBTS[name]
+    (tmp_path / "some.log").write_text(text, encoding="utf-8")
+    done = cli("gate", tmp_path / "some.log", "--max-stopped", "10s")
+
+    assert done.code == code, done.err
+    assert told in " ".join((done.out + done.err).split())

@@ -6,11 +6,15 @@ import asyncio
 import importlib.util
 import inspect
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipelines.cli.answers.news.tools import TOOLS, Tool, arguments_of, function_of, output_of
+from pipelines.cli.answers.news.tools import TOOLS, NoAnswer, Tool, arguments_of, function_of, output_of
 from pipelines.cli.commands.integration.mcp import MISSING
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
@@ -58,7 +62,8 @@ def test_an_answer_comes_from_the_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "exceeded its poll interval" in output_of(BY_NAME["incidents"], {}, [POLL_TIMEOUT])
     explained = json.loads(output_of(BY_NAME["explain"], {"rebalance": "shipping-e/2"}, [POLL_TIMEOUT]))
     assert explained["rebalance"]["cause"] == "poll_timeout"
-    assert "could not answer (exit code 2)" in output_of(BY_NAME["explain"], {"rebalance": "nobody/1"}, [POLL_TIMEOUT])
+    with pytest.raises(NoAnswer, match=r"could not answer \(exit code 2\): error: no group 'nobody' here"):
+        output_of(BY_NAME["explain"], {"rebalance": "nobody/1"}, [POLL_TIMEOUT])
 
 
 @pytest.mark.skipif(HAS_SDK, reason="the SDK is installed")
@@ -70,6 +75,34 @@ def test_without_the_sdk_it_says_what_to_install(cli: Cli) -> None:
 @pytest.mark.parametrize("words", [(), (POLL_TIMEOUT, "--warehouse", "x")])
 def test_it_answers_from_one_source(cli: Cli, words: tuple[str, ...]) -> None:
     assert "either PATH... or --warehouse" in cli("mcp", *words).err
+
+
+SDK = {
+    "mcp/__init__.py": "",
+    "mcp/types.py": "def ToolAnnotations(**hints): return hints\n",
+    "mcp/server/__init__.py": "",
+    "mcp/server/fastmcp.py": (
+        "import sys\n"
+        "class FastMCP:\n"
+        "    def __init__(self, *names, **texts): pass\n"
+        "    def add_tool(self, *tools, **texts): pass\n"
+        "    def run(self):\n"
+        "        sys.stdout.buffer.write(b'{}')\n"
+        "        sys.stdout.buffer.close()\n"
+    ),
+}
+"""An SDK that closes standard output at the end, as the real one does."""
+
+
+def test_the_end_of_a_session_is_no_failure(tmp_path: Path) -> None:
+    for name, text in SDK.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "groupscope", "mcp", POLL_TIMEOUT]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{}", "")
 
 
 @pytest.mark.skipif(not HAS_SDK, reason="the Python SDK of the Model Context Protocol is not installed (extra mcp)")

@@ -90,3 +90,15 @@ def test_a_pipe_that_is_closed_early_is_no_failure(arguments: tuple[str, ...]) -
             running.stdout.read(wanted)
             running.stdout.close()
             assert (running.wait(), running.stderr.read()) == (0, b"")
+
+
+@pytest.mark.parametrize("form", ["--json", "--jsonl", "--markdown", "--quiet"])
+@pytest.mark.parametrize(("command", "option"), [("analyze", ("--fail-on", "warning")), ("gate", ("--max-rebalances", "1"))])
+def test_a_pipe_that_is_closed_early_changes_no_verdict(command: str, option: tuple[str, str], form: str) -> None:
+    """As in `groupscope gate ... | head -1` of a script that asks for the exit code."""
+    if command == "gate" and form in ("--jsonl", "--markdown"):
+        pytest.skip("a gate has no such form")
+    with subprocess.Popen([COMMAND, command, POLL_TIMEOUT, *option, form], cwd=ROOT, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.wait() == 1

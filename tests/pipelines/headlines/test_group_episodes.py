@@ -78,6 +78,7 @@ TOLD = {
         f"orders: 1 rebalance, 3.3 s stopped; its members asked for it ({'x' * 80})"
     ),
     episode(FrequentCause("member_join")): "orders: 1 rebalance, 3.3 s stopped; member join",
+    episode(FrequentCause("unknown")): "orders: 1 rebalance, 3.3 s stopped; cause unknown",
     episode(FrequentCause("member_join", 0.44)): "orders: 1 rebalance, 3.3 s stopped; perhaps member join (44%)",
     episode(EndlessWait(("b", "a"), has_joined=False)): (
         "orders: 1 rebalance, 3.3 s stopped; stuck in PreparingRebalance, waiting for b or a to rejoin"

@@ -23,7 +23,10 @@ TOLD: dict[HeadlineFacts, str] = {
     QueueFacts(
         "billing", 1, (), StandingQuarrel(DifferingClients("strategy", (("AVG_BY_CIRCLE", ("c3",)),)))
     ): "billing: 1 rebalance; c3 uses AVG_BY_CIRCLE",
-    QueueFacts("billing", 1, (), FrequentCause("broker_down")): "billing: 1 rebalance; broker down",
+    QueueFacts("billing", 1, (), FrequentCause("broker_down")): "billing: 1 rebalance; a broker went down",
+    QueueFacts("billing", 1, (), FrequentCause("queue_count_change")): "billing: 1 rebalance; the number of queues changed",
+    QueueFacts("billing", 1, (), FrequentCause("offset_reset")): "billing: 1 rebalance; offset reset",
+    QueueFacts("billing", 1, (), FrequentCause("unknown")): "billing: 1 rebalance; cause unknown",
 }
 
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from dashboards.view.row_access import column
+from models.downtime import PROTOCOLS_WITHOUT_STOP
+from models.units import US_PER_SECOND
 
 
 class NewsKind(StrEnum):
@@ -16,6 +18,8 @@ class NewsKind(StrEnum):
     BEGAN = "rebalance_began"
     FINISHED = "rebalance_finished"
     CHANGED = "verdict_changed"
+    LASTS = "rebalance_lasts"
+    """For people only: the schema of events names no such kind."""
 
 
 REMEMBERED_MAX = 100_000
@@ -31,6 +35,8 @@ class News:
 
     kind: NewsKind
     row: Any
+    lasted_seconds: float = 0.0
+    """So long by now, if it lasts."""
 
 
 @dataclass(slots=True)
@@ -43,6 +49,8 @@ class Newsroom:
     """Ids by group and beginning.
 
     An id changes once a later line names the cluster."""
+    _open: dict[str, Any] = field(default_factory=dict)
+    """Rebalances that are open and not yet told to last."""
 
     def changes(self, rows: Iterable[Any]) -> Iterator[News]:
         """News in the rows compared with earlier ones, by time."""
@@ -57,7 +65,16 @@ class Newsroom:
                 # What was finished and is open again was only believed to be finished.
                 finished = self._verdicts[key] is None and verdict is not None
                 yield News(NewsKind.FINISHED if finished else NewsKind.CHANGED, row)
-            self._note(key, verdict)
+            self._note(key, verdict, row)
+
+    def lasting(self, now: int | None, stuck_seconds: float) -> Iterator[News]:
+        """Rebalances that stop their group for long, each once."""
+        for key, row in list(self._open.items()):
+            begun = column(row, "started_at")
+            lasted = 0.0 if now is None or begun is None else (now - begun) / US_PER_SECOND
+            if lasted >= stuck_seconds:
+                del self._open[key]
+                yield News(NewsKind.LASTS, row, lasted)
 
     def _key(self, row: Any) -> str:
         """The first id of a rebalance."""
@@ -66,7 +83,12 @@ class Newsroom:
             return rebalance_id
         return self._keys.setdefault(tuple(column(row, name) for name in _BEGINNING), rebalance_id)
 
-    def _note(self, key: str, verdict: tuple[Any, ...] | None) -> None:
+    def _note(self, key: str, verdict: tuple[Any, ...] | None, row: Any) -> None:
+        is_first = key not in self._verdicts
+        if verdict is not None or column(row, "protocol", None) in PROTOCOLS_WITHOUT_STOP:  # whose ends no line tells
+            self._open.pop(key, None)
+        elif is_first or key in self._open:
+            self._open[key] = row
         self._verdicts.pop(key, None)
         self._verdicts[key] = verdict
         if len(self._verdicts) > REMEMBERED_MAX:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -56,12 +56,16 @@ class FollowedSource:
                 replay.add(chunk.events)
                 fresh = fresh or chunk.events.num_rows > 0
             if not fresh or (chunks and self.clock() < rested_at):
+                if chunks and (lasting := self._lasting(self.source.reports())):
+                    yield lasting
                 continue
             began = self.clock()
             yield self._look(replay)
             fresh, rested_at = False, self.clock() + PATIENCE * (self.clock() - began)
         if fresh:
             yield self._look(replay)
+        elif lasting := self._lasting(self.source.reports()):
+            yield lasting
 
     def _look(self, replay: LiveReplay) -> list[News]:
         files = self.source.reports()
@@ -70,7 +74,13 @@ class FollowedSource:
             self._told_from = self.since(max((row["last_at"] for row in files if row["last_at"] is not None), default=None))
         changes = list(self._newsroom.changes(row for row in replay.replay_new_events(files) if self._is_wanted(row)))
         self._complain(replay)
+        changes += self._lasting(files)
         return [change for change in changes if self._told_from is None or _is_after(change.row, self._told_from)]
+
+    def _lasting(self, files: Iterable[Mapping[str, Any]]) -> list[News]:
+        """Rebalances that are stuck by the time that the logs have reached."""
+        now = max((row["last_at"] for row in files if row["last_at"] is not None), default=None)
+        return list(self._newsroom.lasting(now, self.options.limits.stuck_seconds))
 
     def _is_wanted(self, row: Any) -> bool:
         return not self.groups or any(fnmatch.fnmatchcase(column(row, "group"), glob) for glob in self.groups)

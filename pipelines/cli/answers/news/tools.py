@@ -16,6 +16,10 @@ ANSWER_CHARACTERS_MAX = 200_000
 SECONDS_MAX = 600
 
 
+class NoAnswer(Exception):
+    """A question that groupscope could not answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A question: its command and options.
@@ -106,12 +110,12 @@ def _split(source: Sequence[str]) -> tuple[list[str], list[str]]:
 def output_of(tool: Tool, given: Mapping[str, object], source: Sequence[str]) -> str:
     """Answer a question in a process of its own.
 
-    It cannot disturb the protocol.
+    It cannot disturb the protocol. Raises NoAnswer, which the SDK marks as an error, so that no assistant takes it for one.
     """
     words = [sys.executable, "-m", "groupscope", *arguments_of(tool, given, source)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS_MAX, stdin=subprocess.DEVNULL, check=False)  # noqa: S603 - our own program
     if done.returncode not in (0, 1, 4):
-        return f"groupscope could not answer (exit code {done.returncode}): {done.stderr.strip()}"
+        raise NoAnswer(f"groupscope could not answer (exit code {done.returncode}): {done.stderr.strip()}")
     if len(done.stdout) > ANSWER_CHARACTERS_MAX:
         return done.stdout[:ANSWER_CHARACTERS_MAX] + "\n… cut: ask about one group or a shorter time"
     return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,8 +12,8 @@ from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.arguments.times import moment, span_seconds
-from pipelines.cli.output.standard_streams import screen
+from pipelines.cli.arguments.times import moment, span_seconds, window
+from pipelines.cli.output.standard_streams import ReaderGone, screen
 from pipelines.errors import NothingReadable, UsageError
 
 if TYPE_CHECKING:
@@ -56,13 +57,14 @@ def gate(
         raise UsageError("say what is allowed: --max-rebalances N, --max-stopped SPAN or --rule RULE")
     seconds = None if max_stopped is None else span_seconds(max_stopped, "--max-stopped")
     source = open_source(query_options, filters)
-    _check_witnesses(source, query_options.since)
+    _check_witnesses(source, query_options)
     judged = [(group, _exceeded(group, max_rebalances, seconds)) for group in group_sums(source.rows.rebalances)]
     broken = _breaches(source, rules)
-    if as_json:
-        _write(judged, max_rebalances, seconds, broken)
-    else:
-        _show(judged, broken, source)
+    with contextlib.suppress(ReaderGone):  # who reads no further gets the exit code
+        if as_json:
+            _write(judged, max_rebalances, seconds, broken)
+        else:
+            _show(judged, broken, source, is_timed=seconds is not None)
     is_above = bool(broken) or any(excess for _, excess in judged)
     return codes.decisive([*source.codes, codes.FINDINGS if is_above else codes.GOOD])
 
@@ -74,15 +76,34 @@ def _breaches(source: Source, rules: list[AlertRule]) -> list[Breach]:
     return breaches(source.rows, last_record_at(source.whole), rules)
 
 
-def _check_witnesses(source: Source, since: str | None) -> None:
+def _check_witnesses(source: Source, query_options: QueryOptions) -> None:
     """Raise NothingReadable if no line could have shown a rebalance."""
-    from pipelines.cli.answers.selection import last_record_at
+    from pipelines.cli.answers.selection import first_record_at, last_record_at
 
-    last_at = last_record_at(source.whole)
-    if last_at is None:
+    first_at, last_at = first_record_at(source.whole), last_record_at(source.whole)
+    if last_at is None or not _has_witness(source):
         raise NothingReadable("no line of a coordinator or a client was recognised, so nothing is known of rebalances")
-    if since is not None and moment(since, source.clock.zone_name, "--since").micros(last_at) > last_at:
+    zone = source.clock.zone_name
+    since = moment(query_options.since, zone, "--since") if query_options.since else None
+    until = moment(query_options.until, zone, "--until") if query_options.until else None
+    if query_options.around:
+        since, until = window(query_options.around, zone)
+    if since is not None and since.micros(last_at) > last_at:
         raise NothingReadable(f"the logs end at {source.clock.full(last_at)}, before --since, so nothing is known of the time after it")
+    if until is not None and first_at is not None and until.micros(last_at) < first_at:
+        raise NothingReadable(f"the logs begin at {source.clock.full(first_at)}, after --until, so nothing is known of the time before it")
+
+
+_WITNESSES = frozenset({"server", "client", "request"})
+"""Kinds of Kafka's files in which rebalances show."""
+
+
+def _has_witness(source: Source) -> bool:
+    from dashboards.view.row_access import column
+
+    files = [row for row in source.whole.inputs["log_files"] if column(row, "recognised")]
+    has_file = any(column(row, "system") == "rocketmq" or column(row, "kind") in _WITNESSES for row in files)
+    return has_file or any(True for _ in source.whole.rebalances)
 
 
 def _exceeded(group: GroupSum, rebalances_max: int | None, seconds_max: float | None) -> list[str]:
@@ -102,6 +123,7 @@ def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None,
             "group": group.group,
             "rebalances": group.count,
             "stopped_seconds": group.stopped_seconds,
+            "untimed_rebalances": group.untimed,
             "exceeded": excess,
         }
         for group, excess in judged
@@ -111,8 +133,10 @@ def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None,
     write_object({"passed": passed, **limits, "groups": groups, "broken_rules": list(breach_rows(broken))})
 
 
-def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], source: Source) -> None:
+def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], source: Source, *, is_timed: bool) -> None:
+    from dashboards.answer.build import build_answer
     from dashboards.wording.durations import duration
+    from dashboards.wording.summary import nothing_found
     from dashboards.wording.units import counted
     from pipelines.cli.output import screens
 
@@ -124,3 +148,8 @@ def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], sour
         screens.say(screen(), f"{breach.headline} ({source.clock.span(breach.started_at, breach.ended_at)})", style="bold")
     if not broken and not breaches:
         screens.say(screen(), f"Passed: {counted(len(judged), 'group')} with rebalances, none above the limits.")
+    untimed = sum(group.untimed for group, _ in judged) if is_timed else 0
+    if untimed:
+        screens.say(screen(), f"How long groups stood still in {counted(untimed, 'rebalance')} is not known; --max-stopped counts it as 0.")
+    if not judged:
+        screens.say(screen(), nothing_found(build_answer(source.whole, kept_max=0, incidents_max=0, with_lanes=False)))

@@ -13,6 +13,7 @@ def follow_rebalances(query_options: QueryOptions, *, as_lines: bool, kinds: Ite
 
     `kinds` are those that are written, all by default.
     """
+    from pipelines.cli.answers.news.changes import NewsKind
     from pipelines.cli.answers.news.followed_source import followed
     from pipelines.cli.answers.news.sentences import news_line, news_object
     from pipelines.cli.answers.source import clock_of
@@ -23,11 +24,11 @@ def follow_rebalances(query_options: QueryOptions, *, as_lines: bool, kinds: Ite
     clock = clock_of(query_options.zone, following.settings)
     for change in following.changes():
         for line in change:
-            if wanted and line.kind not in wanted:
+            if (wanted and line.kind not in wanted) or (as_lines and line.kind is NewsKind.LASTS):
                 continue
             if as_lines:
                 out.write_bytes(dumps(news_object(line.kind, line.row)) + b"\n")
             else:
-                out.write(news_line(line.kind, line.row, clock) + "\n")
+                out.write(news_line(line.kind, line.row, clock, line.lasted_seconds) + "\n")
         out.flush()
     return codes.GOOD

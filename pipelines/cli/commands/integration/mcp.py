@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -31,8 +35,22 @@ def mcp(
         check_paths(paths)
     named = [("--warehouse", warehouse), ("--redact", redact), ("--settings", settings)]
     options = [f"{name}={value}" for name, value in named if value] + [f"--log-tz={zone}" for zone in log_tz or ()]
-    server([*options, *(paths or ())]).run()
+    served = server([*options, *(paths or ())])
+    with _spare_output():
+        served.run()
     return codes.GOOD
+
+
+@contextlib.contextmanager
+def _spare_output() -> Iterator[None]:
+    """Hand out a copy of standard output, which the SDK closes at the end."""
+    original = sys.stdout
+    original.flush()
+    sys.stdout = open(os.dup(original.fileno()), "w", encoding="utf-8")  # noqa: SIM115 - whoever takes it closes it
+    try:
+        yield
+    finally:
+        sys.stdout = original
 
 
 def server(source: list[str]) -> Any:

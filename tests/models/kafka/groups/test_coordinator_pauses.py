@@ -9,7 +9,7 @@ import pytest
 from models.incidents.headline_facts import EpisodeFacts, MemberActions, NamedMember, PauseFacts, PauseVictims
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.expiry_bursts import ExpiryBurst
-from models.kafka.groups.coordinator_pauses import pause_effects, pause_incident
+from models.kafka.groups.coordinator_pauses import bursts_behind, pause_effects, pause_incident
 from models.rows import Rebalance
 from tests.models.kafka.groups.script import events_of, replay
 
@@ -70,3 +70,24 @@ def test_a_pause_is_told_of_all_its_groups() -> None:
 
     assert incident.headline == PauseFacts("2", 12, ("a", "b", "c"), 0.15)
     assert incident.started_at == 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("root", "moved_seconds", "group", "is_told"),
+    [
+        ("coordinator_pause", 0, "orders", True),
+        (None, 0, "orders", True),  # the group was rebalancing already, so that the expiries did not begin it
+        ("broker_outage", 0, "orders", False),
+        (None, 60, "orders", False),
+        ("coordinator_pause", 0, "a", False),
+    ],
+    ids=["behind it", "within it", "of another root", "later", "of another group"],
+)
+def test_one_group_tells_of_the_pause_for_all(root: str | None, moved_seconds: int, group: str, *, is_told: bool) -> None:
+    """The incidents of the other groups are lowered, so that this one must not be missing."""
+    (row,) = expired("2")
+    row.root_cause = root
+    at = (row.ended_at if root is None else row.started_at) or 0
+    burst = replace(BURST, at=at + moved_seconds * 1_000_000, told_by="orders")
+
+    assert bursts_behind([burst], group, [row]) == ([burst] if is_told else [])
