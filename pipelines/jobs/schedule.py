@@ -16,7 +16,10 @@ _GLIBC_LIMITS = {"MALLOC_ARENA_MAX": (-8, 2), "MALLOC_MMAP_THRESHOLD_": (-3, 1 <
 """Variable of the environment -> number for `mallopt` (malloc.h of glibc), and value."""
 
 _DELTA_LIMITS = "narenas:1,tcache:false,dirty_decay_ms:0,muzzy_decay_ms:0"
-"""Options for the jemalloc of delta-rs: what its threads free goes back to the system at once."""
+"""Options for the allocator of delta-rs.
+
+What its threads free goes back to the system at once.
+"""
 
 
 def use_system_allocator() -> None:
@@ -38,7 +41,7 @@ def use_system_allocator() -> None:
 
 
 def release_memory() -> None:
-    """Give memory that a run has freed back to the system, here and in Spark's JVM."""
+    """Give freed memory back to the system, here and in Spark's JVM."""
     import pyarrow as pa
 
     from pipelines.spark.session import collect_garbage

@@ -40,6 +40,7 @@ from pipelines.transforms.replay_checkpoints import (
     CheckpointRecorder,
     CheckpointRules,
     CheckpointSeal,
+    later_events,
     split_checkpoint,
     unreadable,
 )
@@ -139,14 +140,19 @@ class OrderedReplay:
         )
         return ordered.mapInArrow(self.run, tagged_schema(self.tables))
 
-    def in_process(self, events: pa.Table, most: int) -> pa.Table | None:
+    def in_process(self, events: pa.Table, most: int, checkpoints: pa.Table | None = None) -> pa.Table | None:
         """Rows of the replay in this process, None if there are more than `most`."""
-        chosen = events.filter(self.wanted.arrow).select(["cluster", *EVENT_SCHEMA.names]).combine_chunks()
-        keys = {name: chosen[name] for name in self.keys}
+        chosen = events.filter(self.wanted.arrow).select(["cluster", *EVENT_SCHEMA.names])
+        if checkpoints is None:
+            chosen = chosen.append_column(STATE, pa.nulls(chosen.num_rows, pa.string()))
+        else:
+            states = checkpoints.select([*self.keys, STATE])
+            chosen = pa.concat_tables([later_events(chosen, checkpoints, self.keys), states], promote_options="default")
+        chosen = chosen.combine_chunks()
+        keys = {name: chosen[name] for name in self.keys} | {"is event": pc.is_null(chosen[STATE])}
         for name in self.order:
             keys |= {f"has {name}": pc.is_valid(chosen[name]), name: chosen[name]}
         chosen = chosen.take(pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys]))
-        chosen = chosen.append_column(STATE, pa.nulls(chosen.num_rows, pa.string()))
         taken, count = list[pa.RecordBatch](), 0
         for batch in self.run(iter(chosen.to_batches(max_chunksize=_EVENTS_AT_ONCE))):
             taken.append(batch)

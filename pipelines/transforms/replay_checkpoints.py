@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -56,7 +57,7 @@ class CheckpointRules:
     records older than a quarter of an hour seldom change; daily shipping adds to the previous day.
     """
 
-    events: int = 500
+    events: int = 100
     events_per_row: float = 4.0
     lags_seconds: tuple[float, ...] = (900.0, 86_400.0)
 
@@ -200,6 +201,18 @@ def prepend_checkpoints(events: DataFrame, snapshots: DataFrame, keys: Sequence[
     later = events.join(F.broadcast(reached), list(keys), "left").where(is_later)
     states = snapshots.select(*keys, STATE)
     return later.drop(_UPTO).withColumn(STATE, F.lit(None).cast("string")).unionByName(states, allowMissingColumns=True)
+
+
+def later_events(events: pa.Table, snapshots: pa.Table, keys: Sequence[str] = ("cluster", "group")) -> pa.Table:
+    """Events later than their group's checkpoint, as `prepend_checkpoints` chooses them."""
+    reached = dict(zip(_tuples(snapshots, keys), snapshots["covers_until_at"].cast(pa.int64()).to_pylist(), strict=True))
+    upto = pa.array(map(reached.get, _tuples(events, keys)), pa.int64())
+    is_later = pc.greater(events["file_time_max_at"].cast(pa.int64()), upto).fill_null(False)
+    return events.filter(pc.or_(pc.is_null(upto), is_later))
+
+
+def _tuples(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(rows[name].to_pylist() for name in names), strict=True)
 
 
 def split_checkpoint(batches: Iterator[pa.RecordBatch]) -> tuple[str | None, Iterator[pa.RecordBatch]]:

@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 GROUPS = 40
+IN_TURN = 4
+"""Groups that rebalance at a time, as in a deployment of one service after another."""
+TURN_SECONDS = 120
 ROTATED_BYTES = 20_000_000
 KEPT = 6
 STEP_SECONDS = 0.25
@@ -29,17 +32,16 @@ def stamped(at: float, text: str, logger: str) -> str:
     return f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}] INFO {text} ({logger})\n"
 
 
-def rebalance(at: float, number: int) -> Iterator[str]:
+def rebalance(at: float, group: int, generation: int) -> Iterator[str]:
     """The lines of one rebalance, in which a member joins."""
-    group, generation = f"group-{number % GROUPS}", number // GROUPS
-    member = f"client-{number % GROUPS}-00000000-0000-4000-8000-{number:012d}"
+    name, member = f"group-{group}", f"client-{group}-00000000-0000-4000-8000-{generation:012d}"
     reason = f"Adding new member {member} with group instance id None; client reason: rebalance failed due to MemberIdRequiredException"
-    home = f"(__consumer_offsets-{number % 50})"
+    home = f"(__consumer_offsets-{group})"
     for later, text in (
-        (0.0, f"Preparing to rebalance group {group} in state PreparingRebalance with old generation {generation} {home}"
+        (0.0, f"Preparing to rebalance group {name} in state PreparingRebalance with old generation {generation} {home}"
               f" (reason: {reason})"),
-        (0.05, f"Stabilized group {group} generation {generation + 1} {home} with 1 members"),
-        (0.06, f"Assignment received from leader {member} for group {group} for generation {generation + 1}."
+        (0.05, f"Stabilized group {name} generation {generation + 1} {home} with 1 members"),
+        (0.06, f"Assignment received from leader {member} for group {name} for generation {generation + 1}."
                " The group has 1 members, 0 of which are static."),
     ):  # fmt: skip
         yield stamped(at + later, f"[GroupCoordinator 1]: {text}", _COORDINATOR)
@@ -53,14 +55,14 @@ class GrowingLog:
         self._path = folder / "server.log"
         self._rate, self._often = bytes_per_second, rebalances_per_second
         self.bytes = self.rebalances = self.rotations = 0
+        self._generations = [0] * GROUPS
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._write, daemon=True)
 
     def step(self, at: float, seconds: float) -> None:
         """Write what belongs to some seconds."""
         due = int(self._often * seconds) + (self._often * seconds % 1 > self.bytes % 997 / 997)
-        lines = [line for number in range(self.rebalances, self.rebalances + due) for line in rebalance(at, number)]
-        self.rebalances += due
+        lines = [line for _ in range(due) for line in self._rebalance(at)]
         size, wanted, number = sum(map(len, lines)), self._rate * seconds, 0
         while size < wanted:
             lines.append(stamped(at + 0.06, _NOISE[0].format(n=self.bytes + number), _NOISE[1]))
@@ -70,6 +72,13 @@ class GrowingLog:
         self.bytes += size
         if self._path.stat().st_size >= ROTATED_BYTES:
             self.rotate()
+
+    def _rebalance(self, at: float) -> Iterator[str]:
+        """The next rebalance, of a group whose turn it is."""
+        group = (int(at // TURN_SECONDS) * IN_TURN + self.rebalances % IN_TURN) % GROUPS
+        self.rebalances += 1
+        self._generations[group] += 1
+        return rebalance(at, group, self._generations[group] - 1)
 
     def rotate(self) -> None:
         """Rename as logrotate does with `delaycompress`."""

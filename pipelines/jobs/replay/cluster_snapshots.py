@@ -48,8 +48,8 @@ class ClusterSnapshots:
     chosen: dict[str, StoredCheckpoint] = field(default_factory=dict)
     """Chosen checkpoint of each cluster."""
 
-    def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
-        """The chosen rows, and True if they are in the driver."""
+    def rows(self, warehouse: Warehouse) -> DataFrame | pa.Table:
+        """The chosen rows."""
         return chosen_rows(warehouse, CLUSTER_SNAPSHOTS, _KEY, {snapshot.key for snapshot in self.chosen.values()})
 
     def drop(self, cluster: str) -> None:

@@ -60,8 +60,8 @@ class StoredCheckpoints:
     unreadable: int = 0
     """Number of unreadable checkpoints; their groups are replayed from the beginning."""
 
-    def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
-        """The chosen rows, and True if they are in the driver."""
+    def rows(self, warehouse: Warehouse) -> DataFrame | pa.Table:
+        """The chosen rows."""
         return chosen_rows(warehouse, SNAPSHOTS, _KEY, {checkpoint.key for checkpoint in self.chosen.values()})
 
     def drop(self, cluster: str, group: str) -> None:
@@ -111,16 +111,13 @@ class StoredCheckpoints:
         return scopes.among(_KEY, gone | {checkpoint.key for checkpoint in new})
 
 
-def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) -> tuple[DataFrame, bool]:
-    """Rows with these keys, and True if they are in the driver.
-
-    Large ones stay in Spark.
-    """
+def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) -> DataFrame | pa.Table:
+    """Rows with these keys, in the driver unless they are large."""
     local_rows = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=LOCAL_CHECKPOINT_BYTES)
     if local_rows is not None and local_rows.nbytes <= LOCAL_CHECKPOINT_BYTES:
-        return arrow_diff.to_frame(warehouse.spark, local_rows), True
+        return local_rows
     keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
-    return warehouse.read(table).join(F.broadcast(arrow_diff.to_frame(warehouse.spark, keys)), key, "left_semi"), False
+    return warehouse.read(table).join(F.broadcast(arrow_diff.to_frame(warehouse.spark, keys)), key, "left_semi")
 
 
 def _is_in(checkpoint: StoredCheckpoint, groups: Mapping[str, set[str]], whole: set[str]) -> bool:

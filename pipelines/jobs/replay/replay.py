@@ -235,8 +235,8 @@ class _Replay:
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, TableRows]:
         events = self._events(self.snapshots.later("file_time_max_at", self.groups, self.whole, partial(among, "group")))
-        states = self.snapshots.rows(self.warehouse) if self.snapshots.chosen else None
-        stage = self._stage(in_order_of_groups(replay), events, states)
+        checkpoints = self.snapshots.rows(self.warehouse) if self.snapshots.chosen else None
+        stage = self._stage(in_order_of_groups(replay), events, checkpoints)
         if not self.snapshots.chosen:
             return stage
         unreadable = stage[SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster", "group"), self.warehouse.spark).to_pylist()
@@ -245,28 +245,28 @@ class _Replay:
         return self._groups_replayed(replay) if unreadable else stage
 
     def _stage(
-        self, replay: OrderedReplay, events: tuple[DataFrame | None, pa.Table | None], states: tuple[DataFrame, bool] | None = None
+        self,
+        replay: OrderedReplay,
+        events: tuple[DataFrame | None, pa.Table | None],
+        checkpoints: DataFrame | pa.Table | None = None,
     ) -> dict[str, TableRows]:
         """Rows of a stage by table, small sets in the driver.
 
-        `states` are checkpoints before the events, and True if they are light. Of events in the driver the result is
+        `checkpoints` are those before the events, and contain earlier rows. Of events in the driver the result is
         usually small. If it is not, because one line may concern thousands of partitions, the stage runs again.
         """
         frame, local = events
         tables, most = replay.tables, arrow_diff.LOCAL_ROWS_MAX
-        if local is not None and states is None:
-            first = replay.in_process(local, most)
+        if local is not None and not isinstance(checkpoints, DataFrame):
+            first = replay.in_process(local, most, checkpoints)
             if first is not None:
                 return by_table(first, tables)
         if frame is None:
             frame = arrow_diff.to_frame(self.warehouse.spark, local)
-        if states is not None:  # checkpoints contain earlier rows
-            frame = prepend_checkpoints(frame, states[0], replay.keys)
+        if checkpoints is not None:
+            spread = arrow_diff.to_frame(self.warehouse.spark, checkpoints) if isinstance(checkpoints, pa.Table) else checkpoints
+            frame = prepend_checkpoints(frame, spread, replay.keys)
         tagged = replay.by_spark(frame, self.warehouse.partitions)
-        if local is not None and states is not None and states[1]:
-            first = tagged.limit(most + 1).toArrow()
-            if first.num_rows <= most:
-                return by_table(first, tables)
         persisted = persist_on_disk(tagged)
         self.persisted.append(persisted)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in persisted.groupBy("table").count().collect()}

@@ -229,7 +229,8 @@ def test_a_platform_may_find_the_number_of_partitions_by_itself(told: str | None
 
 @pytest.mark.spark
 def test_a_jvm_of_our_own_collects_its_garbage(spark: SparkSession) -> None:
-    collectors = list(spark._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans())  # type: ignore[union-attr]
+    management = spark.sparkContext._gateway.jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
+    collectors = list(management.getGarbageCollectorMXBeans())
     before = sum(collector.getCollectionCount() for collector in collectors)
 
     session.collect_garbage()

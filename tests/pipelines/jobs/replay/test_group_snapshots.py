@@ -135,8 +135,8 @@ def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(
 def test_rows_that_were_final_are_not_made_again_and_a_file_that_comes_late_discards_the_states_behind_it(
     spark: object, site: Site, day: Path
 ) -> None:
-    run(site, day, "00:20:00")
-    grown = run(site, day, "00:24:00")
+    run(site, day, "00:36:00")
+    grown = run(site, day, "00:40:00")
     assert grown.counts["groups_resumed"] == grown.counts["groups_replayed"] > 0
     told = {row["rebalance_id"]: row["final_at"] for row in site.table("rebalances")}
     assert 0 < grown.counts["rebalances"] < len(told)
