@@ -272,6 +272,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     ),
     "rocketmq.timing.assigned_apart_us": Tolerance(27_000_000, "ProxyConfig.java"),
     "whatif.advice.most_session_ms": Tolerance(300_000),
+    "whatif.advice.most_consumer_session_ms": Tolerance(60_000, "group.consumer.max.session.timeout.ms, KIP-848"),
     "whatif.advice.long_wait_ms": Tolerance(20_000),
     "whatif.advice.gathering_ms": Tolerance(10_000),
     "whatif.advice.worth_share": Tolerance(0.05),

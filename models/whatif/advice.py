@@ -37,6 +37,8 @@ ROUND_MS = (1_000, 5_000, 15_000, 60_000)
 """Steps to which values are rounded up, each for values of ten and more."""
 MOST_SESSION_MS = whole("whatif.advice.most_session_ms")
 """Longest session that is advised: a dead member would be found later than that."""
+MOST_CONSUMER_SESSION_MS = whole("whatif.advice.most_consumer_session_ms")
+"""Longest session of the consumer protocol that brokers allow by default."""
 LONG_WAIT_MS = whole("whatif.advice.long_wait_ms")
 """Join phases that wait longer for one member are worth a shorter poll interval."""
 SHORTER_MS = (60_000, 30_000)
@@ -199,6 +201,8 @@ def candidate_changes(
         yield from _sessions(behaviour, settings)
         if _started_apart(history) and _has(version, "delay") and settings.initial_delay_ms < GATHERING_MS:
             yield Candidate("delay", Configuration(initial_delay_ms=GATHERING_MS), {"delay": GATHERING_MS}, costs=1)
+    else:
+        yield from _consumer_sessions(behaviour, settings)
     if is_consumer:
         yield from _longer_polls(behaviour, settings)
         yield from _shorter_polls(everybody or behaviour, settings, history)
@@ -226,11 +230,11 @@ def _searched(behaviour: Behaviour, settings: RunSettings) -> frozenset[str]:
     """
     if behaviour.protocol not in RUN_PROTOCOLS:
         return frozenset()
-    of_classic = {"session", "delay"} if settings.protocol == CLASSIC else set()
+    of_protocol = {"session", "delay"} if settings.protocol == CLASSIC else {"consumer_session"}
     if not is_of_consumers(behaviour.protocol_type):
-        return frozenset(of_classic)
+        return frozenset(of_protocol)
     of_consumers = {"longer_poll", "shorter_poll", "static"} | ({"cooperative", "consumer"} if settings.protocol == CLASSIC else set())
-    return frozenset(of_classic | of_consumers)
+    return frozenset(of_protocol | of_consumers)
 
 
 def _has(version: str | None, change: str) -> bool:
@@ -241,15 +245,29 @@ def _has(version: str | None, change: str) -> bool:
 def _sessions(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candidate]:
     """Sessions that outlive the measured silences, and restarts of static members."""
     session_ms = settings.session_ms[""]
+    for needed_ms in _outliving_ms(behaviour, settings):
+        if session_ms < needed_ms <= MOST_SESSION_MS:
+            yield Candidate("session", Configuration(session_timeout_ms=needed_ms), {"session": needed_ms, "later": needed_ms - session_ms})
+
+
+def _consumer_sessions(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candidate]:
+    """Sessions of the consumer protocol that outlive the measured silences."""
+    session_ms = settings.session_ms[""]
+    for needed_ms in _outliving_ms(behaviour, settings):
+        if session_ms < needed_ms <= MOST_CONSUMER_SESSION_MS:
+            values_ms = {"session": needed_ms, "later": needed_ms - session_ms}
+            yield Candidate("consumer_session", Configuration(consumer_session_ms=needed_ms), values_ms)
+
+
+def _outliving_ms(behaviour: Behaviour, settings: RunSettings) -> Iterator[int]:
+    """Sessions that outlive silences: the middle and the longest one."""
     silences = sorted(
         silent_ms + settings.heartbeat_ms
         for member in behaviour.members.values()
         for silent_ms in (*_stretches_ms(member, StretchKind.PAUSE), *(_absences_ms(member) if member.instance else ()))
         if silent_ms + settings.heartbeat_ms > present_ms(settings.session_ms, member)
     )
-    for needed_ms in dict.fromkeys(rounded(silence_ms) for silence_ms in (_middle(silences), *silences[-1:])):
-        if session_ms < needed_ms <= MOST_SESSION_MS:
-            yield Candidate("session", Configuration(session_timeout_ms=needed_ms), {"session": needed_ms, "later": needed_ms - session_ms})
+    yield from dict.fromkeys(rounded(silence_ms) for silence_ms in (_middle(silences), *silences[-1:]))
 
 
 def _stretches_ms(member: MemberBehaviour, kind: StretchKind) -> Iterator[int]:

@@ -139,7 +139,7 @@ class Comparison:
         waits = (after.delay_ms - before.delay_ms) / 1000
         if after.start_ms - before.start_ms > UNCHANGED_MS and not saved:
             change.effect = "later"
-        elif before.start_ms - after.start_ms > UNCHANGED_MS and not saved and self.configuration.scheduled_delay_ms is not None:
+        elif before.start_ms - after.start_ms > UNCHANGED_MS and not saved:
             change.effect = "sooner"
         elif abs(waits - saved) * 1000 > UNCHANGED_MS:
             change.effect = "longer" if waits > saved else "shorter"
@@ -215,6 +215,8 @@ def rule_of(change: RebalanceChange, configuration: Configuration) -> str | None
         (settings.session_timeout_ms is not None and "avoided" in change.effect, "pause_outlived"),
         (settings.session_timeout_ms is not None, "wait_for_expiry"),
         (settings.heartbeat_interval_ms is not None, "heard_sooner"),
+        (settings.consumer_session_ms is not None, "session_outlived"),
+        (settings.consumer_heartbeat_ms is not None, "heartbeats_carry"),
         (settings.max_size is not None, "size_limits"),
         (settings.instances is not None, "fewer_come_and_go"),
         (settings.restart_pause_ms is not None, "restarts_apart"),

@@ -98,11 +98,17 @@ def under(history: GroupBaseline, configuration: Configuration, *, is_varied: bo
         made.assumed.append(f"what would change cannot be known: groups of the {protocol} protocol are not simulated")
         return made
     behaviour, settings, _ = history.reading()
-    if changed(settings, configuration, behaviour) == settings and not _moves_members(configuration):
+    other_settings = changed(settings, configuration, behaviour)
+    if other_settings == settings and not _moves_members(configuration):
         return made
     read, varied_answers = (_answers(history, configuration, some(history)) for some in (readings, variants if is_varied else _none))
     _settle(made, read, varied_answers, on_time=history.is_on_time())
     made.assumed += behaviour.assumed.values()
+    if other_settings.session_ms[""] < settings.session_ms[""]:
+        made.assumed.append(
+            f"silences of less than the present session of {settings.session_ms[''] / 1000:g} s cannot be known from these logs:"
+            " a shorter session may end with some of them"
+        )
     if made.reproduced < len(made.changes):
         known = f"{made.reproduced} of {len(made.changes)} rebalances"
         but = " but their downtime" if any(row.goes_on for row in made.runs[1]) else ""
@@ -117,7 +123,8 @@ def _answers(history: GroupBaseline, configuration: Configuration, behaviours: I
     runs = Reruns(is_shared=history.is_long)
     for behaviour, settings, before in behaviours:
         after = runs.rows(planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
-        by_chance_ms = history.wait_error_ms() if configuration.heartbeat_interval_ms is None else 0
+        is_as_often = configuration.heartbeat_interval_ms is None and configuration.consumer_heartbeat_ms is None
+        by_chance_ms = history.wait_error_ms() if is_as_often else 0
         comparisons.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms, behaviour.heartbeat_ms))
     return comparisons
 

@@ -47,6 +47,10 @@ class Configuration:
     """Time between the restarts of a rolling restart."""
     scheduled_delay_ms: int | None = None
     """scheduled.rebalance.max.delay.ms of Connect"""
+    consumer_session_ms: int | None = None
+    """group.consumer.session.timeout.ms, of brokers or of the group"""
+    consumer_heartbeat_ms: int | None = None
+    """group.consumer.heartbeat.interval.ms, of brokers or of the group"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,22 @@ WHAT_IF_RULES = (
         "KIP-848; GroupMetadataManager.consumerGroupHeartbeat",
         "4.0",
         "All clients and brokers speak it, and shares are even and sticky.",
+    ),
+    WhatIfRule(
+        "session_outlived",
+        "A member of the consumer protocol that is silent for group.consumer.session.timeout.ms is removed by the coordinator, which"
+        " raises the group epoch; one that is heard in time stays.",
+        "KIP-848; GroupMetadataManager.scheduleConsumerGroupSessionTimeout",
+        "4.0",
+        "The member was silent from the same moment on.",
+    ),
+    WhatIfRule(
+        "heartbeats_carry",
+        "Members of the consumer protocol give up and get partitions with their next heartbeat, so that a change takes a few of"
+        " group.consumer.heartbeat.interval.ms.",
+        "KIP-848; ConsumerGroupHeartbeat",
+        "4.0",
+        "Heartbeats are sent on time.",
     ),
     WhatIfRule(
         "size_limits",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from models.incidents.static_membership import is_of_consumers
 from models.kafka.observations.libraries import default_timeouts
-from models.kafka.simulation.scenario import COOPERATIVE
+from models.kafka.simulation.scenario import COOPERATIVE, MODERN
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import DEFAULT_SESSION_MS, USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS
@@ -20,7 +20,7 @@ from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
 from models.whatif.behaviour.heartbeats import HEARTBEAT_DELAY_MS
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge, ProcessStretch, StretchKind
 from models.whatif.behaviour.tenures import NAMELESS_MEMBER, Roll, Tenure
-from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS
+from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS, MODERN_HEARTBEAT_MS
 
 OUTSIDE = frozenset(
     {"unknown", "metadata_change", "subscription_change", "assignor_change", "coordinator_failover", "assignment_store_failed"}
@@ -68,13 +68,14 @@ def behaviour_of(rows: Sequence[Rebalance], witnesses: SupportingRows, ends_ms: 
     roll.bound()
     settings = _settings(rows, witnesses, _session_ms(roll, made))
     _tell_library_default(made, settings)
-    made.heartbeat_ms = witnesses.heartbeat_ms
-    made.commit_ms = COMMIT_MS if is_of_consumers(made.protocol_type) else None
+    made.heartbeat_ms = MODERN_HEARTBEAT_MS if made.protocol == MODERN else witnesses.heartbeat_ms
+    # Commits prolong no session of the consumer protocol (OffsetMetadataManager.commitOffset).
+    made.commit_ms = COMMIT_MS if is_of_consumers(made.protocol_type) and made.protocol != MODERN else None
     reader = Reader(made, rows, settings, _starts(witnesses.states), restarts=restarts)
     for actor, tenures in roll.by_actor():
         made.members[actor] = reader.member(actor, tenures)
     _fill(made, rows[0])
-    if any(row.measurements_ms.get("session_timeout_ms") for row in rows) or made.protocol != "classic":
+    if any(row.measurements_ms.get("session_timeout_ms") for row in rows):
         made.assumed.pop("session", None)
     return made
 
@@ -192,6 +193,8 @@ class Reader:
             return False
         if tenure.how in {"evicted", "unsynced"} or (tenure.row is not None and tenure.row.root_cause == "client_pause"):
             return True
+        if self.made.protocol == MODERN and after.member_id == tenure.member_id:
+            return True  # each process makes an id of its own
         started, returned = self.starts.get(after.client_id or "", ((), ()))
         from_ms = tenure.gone_ms - (DEFAULT_SESSION_MS if tenure.how == "expiry" else 0)
         if _is_any(started, from_ms, after.came_ms):
@@ -256,7 +259,8 @@ def _session_ms(roll: Roll, made: Behaviour) -> int:
         default=DEFAULT_SESSION_MS,
     )
     session_ms = max((usual_ms for usual_ms in USUAL_SESSION_TIMEOUTS_MS if usual_ms <= longest_ms), default=USUAL_SESSION_TIMEOUTS_MS[0])
-    made.assumed["session"] = f"session.timeout.ms is taken to be {session_ms / 1000:g} s, a usual one: no line tells it"
+    name = "group.consumer.session.timeout.ms" if made.protocol == MODERN else "session.timeout.ms"
+    made.assumed["session"] = f"{name} is taken to be {session_ms / 1000:g} s, a usual one: no line tells it"
     return session_ms
 
 
@@ -270,14 +274,15 @@ def _tell_library_default(made: Behaviour, settings: Mapping[str, dict[str, int]
 def _settings(rows: Sequence[Rebalance], witnesses: SupportingRows, session_ms: int) -> dict[str, dict[str, int]]:
     """Timeouts of each actor, those of the group where its own are unknown.
 
-    Where nothing tells those, the defaults of each actor's library.
+    Where nothing tells those, the defaults of each actor's library. Sessions of the consumer protocol are the brokers' to set.
     """
+    is_modern = rows[0].protocol == MODERN
     timeouts: dict[str, dict[str, int]] = {}
     by_library: dict[str, dict[str, int]] = {}
     for session in witnesses.sessions:
         actor = session.instance_id or session.client_id or session.member_id or "?"
         default = default_timeouts(session.library, session.client_version)
-        if default is not None and default.session_ms <= session_ms:
+        if default is not None and default.session_ms <= session_ms and not is_modern:
             by_library[actor] = {"session_timeout_ms": default.session_ms, "max_poll_interval_ms": default.rebalance_ms}
         session_values = {"session_timeout_ms": session.session_timeout_ms, "max_poll_interval_ms": session.rebalance_timeout_ms}
         timeouts.setdefault(actor, {}).update({name: value for name, value in session_values.items() if value})

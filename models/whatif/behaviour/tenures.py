@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.incidents.absences import act_of, actor_of
@@ -23,6 +23,9 @@ from models.incidents.person_reasons import (
     REASON_SESSION_EXPIRED,
     REJOINED_LAST,
 )
+from models.kafka.coordinator.consumer.coordinator import FENCE_REASONS
+from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.simulation.scenario import MODERN
 from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS
 
@@ -39,6 +42,16 @@ _HOW: Mapping[str, str] = {
     NEW_MEMBER_ID: "replaced",
 }
 """Kind of departure by the reason of an offender or blocker."""
+_FENCED: tuple[tuple[str, str], ...] = tuple(
+    (FENCE_REASONS[timer].partition("{")[0], how)
+    for timer, how in (
+        (TimerKind.SESSION, "expiry"),
+        (TimerKind.REBALANCE, "poll"),  # it did not give up in time what it was asked for
+        (TimerKind.JOIN, "evicted"),
+        (TimerKind.SYNC, "unsynced"),
+    )
+)
+"""Beginning of a consumer group's reason to fence a member, and kind of departure."""
 ENDED: Mapping[str, str] = {
     "left": "leave",
     "removed": "leave",
@@ -81,6 +94,14 @@ class Tenure:
     """Rebalance in which it went."""
     late: list[tuple[int, int | None]] = field(default_factory=list)
     """Join phases that waited for it: begin of the phase and its own return."""
+
+
+def departure(act: str) -> str | None:
+    """Kind of departure that an act is.
+
+    None if nobody went.
+    """
+    return _HOW.get(act) or next((how for begin, how in _FENCED if act.startswith(begin)), None)
 
 
 class Roll:
@@ -148,7 +169,7 @@ class Roll:
 
     def _take(self, phase: JoinPhase, part: RebalanceMember) -> None:
         before, after = part.session_before, part.session_after
-        gone, back = phase.person(part, before, _HOW), phase.person(part, after, COMES)
+        gone, back = phase.person(part, before, departure), phase.person(part, after, COMES.__contains__)
         if before:
             self._present(before, part)
         if after and after != before and after not in self.tenures:
@@ -171,7 +192,7 @@ class Roll:
                 self.tenures[f"{key}#{self._again}"] = self.tenures.pop(key)
             if key not in self.tenures:
                 self._come(key, person, phase.start_ms, phase)
-        elif person.act in _HOW:
+        elif departure(person.act) is not None:
             self._present(key, person)
             if self.tenures[key].gone_ms is None:
                 self._go(self.tenures[key], phase, person)
@@ -195,7 +216,10 @@ class Roll:
         """End a tenure; `awaited` is whether the join phase lasted until its session ended."""
         unnamed = REASON_EXPIRED_MEANWHILE if awaited else REASON_SESSION_EXPIRED if phase.is_expiry(tenure.actor) else REASON_LEFT
         reason = person.act if person is not None else unnamed
-        tenure.how, tenure.row = _HOW.get(reason, "leave"), phase.row
+        how = departure(reason) or "leave"
+        if how == "leave" and phase.row.cause == "poll_timeout" and phase.row.protocol == MODERN:
+            how = "poll"  # a group epoch has one member, whose own log tells why it left
+        tenure.how, tenure.row = how, phase.row
         tenure.gone_ms = phase.joined_ms if reason in AT_THE_END else phase.start_ms
         phase.done.add((tenure.actor, False))
 
@@ -227,9 +251,9 @@ class JoinPhase:
         """Whether the member's session ended, and its process came back in the same rebalance."""
         return act_of(self.row) == "session_timeout" and any(actor_of(person) == actor for person in self.row.offenders)
 
-    def person(self, part: RebalanceMember, member_id: str | None, reasons: Container[str]) -> Person | None:
-        """Offender or blocker with one of some reasons, by id or by name."""
-        candidates = [person for person in self.people if person.act in reasons]
+    def person(self, part: RebalanceMember, member_id: str | None, is_meant: Callable[[str], object]) -> Person | None:
+        """Offender or blocker for one of some acts, by id or by name."""
+        candidates = [person for person in self.people if is_meant(person.act)]
         exact = (person for person in candidates if member_id is not None and person.member_id == member_id)
         return next(exact, next((person for person in candidates if actor_of(person) == actor_of(part)), None))
 

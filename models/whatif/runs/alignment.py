@@ -51,6 +51,7 @@ def of_runs(before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebal
         _match_moved(before, after, matches, moved_ms)
     for is_alike in (_is_same, _is_departure):
         _match_later(before, after, matches, is_alike)
+    _match_sooner(before, after, matches)
     return matches
 
 
@@ -78,6 +79,13 @@ def _match_later(
                 matches[index] = other
                 taken.add(other)
                 break
+
+
+def _match_sooner(before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebalance], matches: dict[int, int]) -> None:
+    """Match rebalances that begin sooner in the other run; the order stays."""
+    inverse = {other: index for index, other in matches.items()}
+    _match_later(after, before, inverse, _is_same)
+    matches.update((index, other) for other, index in inverse.items())
 
 
 def _limits(count: int, most: int, matches: Mapping[int, int]) -> list[int]:

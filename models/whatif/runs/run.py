@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from models.kafka.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState, SimpleGroup
@@ -63,18 +63,31 @@ class RunSettings:
     """auto.commit.interval.ms; 0 if members do not commit by themselves."""
 
 
+EPOCH_TRIGGERS: Mapping[str, str] = {
+    "ModernMemberJoined": "new_member",
+    "ModernMemberLeft": "leave",
+    "ModernMemberFenced": "heartbeat_expiration",
+    "ModernSubscriptionChanged": "subscription",
+}
+"""Kind of a rebalance by the event that raises a group epoch."""
+
+
 @dataclass(slots=True)
 class Recorder:
     """Writes down rebalances from a coordinator's events.
 
-    `shift_ms` turns its clock into that of the logs.
+    `shift_ms` turns its clock into that of the logs. `name_of` is the name of a member of a consumer group by its id, which
+    is another one in each run.
     """
 
     settings: RunSettings
+    name_of: Callable[[str], str] = str
     shift_ms: int = 0
     rows: list[SimulatedRebalance] = field(default_factory=list)
     state: State = State.EMPTY
     _open: SimulatedRebalance | None = None
+    _trigger: tuple[str, str] = ("", "epoch")
+    """Member and kind of the last event that raises a group epoch."""
 
     def watch(self, change: StateTransition | LoggedChange) -> None:
         """Take a transition or event."""
@@ -93,13 +106,17 @@ class Recorder:
             self._open.delay_ms = self._delay_ms(self._open, at_ms)
             if change.event == "GroupEmptied":
                 self._close(at_ms, "empty")
+        elif change.event in EPOCH_TRIGGERS and not self._trigger[0]:
+            self._trigger = self.name_of(change.member or ""), EPOCH_TRIGGERS[change.event]
         elif change.event == "GroupEpochBumped":
             self._close(at_ms, "superseded")
-            self._begin(at_ms, "", "epoch", was_empty=False)
+            (member, kind), self._trigger = self._trigger, ("", "epoch")
+            self._begin(at_ms, member, kind, was_empty=False)
 
     def _begin(self, at_ms: int, member: str, kind: str, *, was_empty: bool) -> None:
         goes_on = self.settings.protocol != CLASSIC or "cooperative" in self.settings.assignor
-        self._open = SimulatedRebalance(at_ms, member[:-UUID_LENGTH] or member, kind, was_empty, goes_on=goes_on)
+        name = member if self.settings.protocol != CLASSIC else member[:-UUID_LENGTH] or member
+        self._open = SimulatedRebalance(at_ms, name, kind, was_empty, goes_on=goes_on)
         self.rows.append(self._open)
 
     def _close(self, at_ms: int, outcome: str) -> None:
@@ -150,7 +167,7 @@ class Run:
             consumer_session_ms=settings.session_ms[""] if settings.protocol != CLASSIC else 45_000,
             consumer_heartbeat_ms=settings.heartbeat_ms if settings.protocol != CLASSIC else 5_000,
         )  # fmt: skip
-        self.recorder = Recorder(settings)
+        self.recorder = Recorder(settings, self._name_of)
         self.world = SteadyWorld(0)
         policy = policy_for(settings.version)
         self.cluster = QuietCluster(self.world, scenario, policy, self.recorder.watch, do_nothing, do_nothing, do_nothing)
@@ -190,6 +207,13 @@ class Run:
             place += 1
         self._run_until(self.behaviour.ends_ms + self._after_ms(), None)
         return FinishedRun(acts, self.recorder.rows, self._rests)
+
+    def _name_of(self, member_id: str) -> str:
+        """Name of a member by its id.
+
+        Empty if its process is gone.
+        """
+        return next((name for name, client in self.clients.items() if client.member == member_id), "")
 
     def _leave_out(self, spare_ms: int) -> None:
         """Leave out whole heartbeat intervals of a time in which the group is quiet."""

@@ -38,7 +38,7 @@ def as_it_was(behaviour: Behaviour, rows: Sequence[Rebalance], version: str | No
         version=_version(version, is_modern=modern),
         protocol=MODERN if modern else CLASSIC,
         assignor=COOPERATIVE if is_cooperative(behaviour.assignor) else "range",
-        session_ms={"": MODERN_SESSION_MS if modern else _usual(sessions.values(), DEFAULT_SESSION_MS), **sessions},
+        session_ms={"": _usual(sessions.values(), MODERN_SESSION_MS if modern else DEFAULT_SESSION_MS), **sessions},
         max_poll_ms={"": _usual(polls.values(), DEFAULT_MAX_POLL_MS), **polls},
         heartbeat_ms=MODERN_HEARTBEAT_MS if modern else behaviour.heartbeat_ms,
         initial_delay_ms=_initial_delay_ms(rows),
@@ -52,9 +52,7 @@ def changed(settings: RunSettings, configuration: Configuration, behaviour: Beha
     What does not apply to its protocol stays. Brokers have one session timeout for all groups of the consumer protocol. It
     is taken to be what most groups of the cluster have now, so that nothing but the protocol differs.
     """
-    made = settings
-    if settings.protocol == CLASSIC:
-        made = _classic(made, configuration)
+    made = _classic(settings, configuration) if settings.protocol == CLASSIC else _modern(settings, configuration)
     if configuration.max_poll_interval_ms is not None:
         made = replace(made, max_poll_ms={"": configuration.max_poll_interval_ms})
     if is_of_consumers(behaviour.protocol_type):
@@ -67,6 +65,7 @@ def changed(settings: RunSettings, configuration: Configuration, behaviour: Beha
                 version=version,
                 session_ms={"": configuration.session_timeout_ms or behaviour.usual_session_ms or settings.session_ms[""]},
             )
+            made = _modern(made, configuration)
     if configuration.max_size is not None:
         made = replace(made, max_size=configuration.max_size)
     return made
@@ -82,6 +81,16 @@ def _classic(settings: RunSettings, configuration: Configuration) -> RunSettings
         made = replace(made, initial_delay_ms=configuration.initial_delay_ms)
     if configuration.cooperative:
         made = replace(made, assignor=COOPERATIVE)
+    return made
+
+
+def _modern(settings: RunSettings, configuration: Configuration) -> RunSettings:
+    """Timeouts of the consumer protocol, which brokers set."""
+    made = settings
+    if configuration.consumer_session_ms is not None:
+        made = replace(made, session_ms={"": configuration.consumer_session_ms})
+    if configuration.consumer_heartbeat_ms is not None:
+        made = replace(made, heartbeat_ms=configuration.consumer_heartbeat_ms)
     return made
 
 

@@ -48,6 +48,7 @@ FINDINGS_MAX = 2
 """Settings named for a group or an incident."""
 OPTIONS = {
     "session_timeout_ms": "--session-timeout",
+    "consumer_session_ms": "--consumer-session-timeout",
     "max_poll_interval_ms": "--max-poll-interval",
     "initial_delay_ms": "--initial-delay",
     "static_membership": "--static-membership",
@@ -59,6 +60,7 @@ OPTIONS = {
 
 SETTINGS = {
     "session_timeout_ms": "session.timeout.ms",
+    "consumer_session_ms": "group.consumer.session.timeout.ms",
     "max_poll_interval_ms": "max.poll.interval.ms",
     "initial_delay_ms": "group.initial.rebalance.delay.ms",
     "static_membership": "group.instance.id",

@@ -53,7 +53,10 @@ Static = Annotated[
 ]
 Cooperative = Annotated[bool, typer.Option("--cooperative", help="A cooperative assignor (KIP-429).", rich_help_panel=o.SHOW)]
 ConsumerProtocol = Annotated[bool, typer.Option("--consumer-protocol", help="group.protocol=consumer (KIP-848).", rich_help_panel=o.SHOW)]
-MaxSize = Annotated[int | None, typer.Option("--max-size", min=1, metavar="N", help="group.max.size.", rich_help_panel=o.SHOW)]
+MaxSize = Annotated[
+    int | None,
+    typer.Option("--max-size", min=1, metavar="N", help="group.max.size; of KIP-848: group.consumer.max.size.", rich_help_panel=o.SHOW),
+]
 Instances = Annotated[
     int | None, typer.Option("--instances", min=1, metavar="N", help="Number of members of each group.", rich_help_panel=o.SHOW)
 ]
@@ -67,6 +70,24 @@ ScheduledDelay = Annotated[
         "--scheduled-delay",
         metavar="SPAN",
         help="scheduled.rebalance.max.delay.ms of Connect, such as 5m or 0s.",
+        rich_help_panel=o.SHOW,
+    ),
+]
+ConsumerSessionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--consumer-session-timeout",
+        metavar="SPAN",
+        help="group.consumer.session.timeout.ms (KIP-848), such as 60s.",
+        rich_help_panel=o.SHOW,
+    ),
+]
+ConsumerHeartbeatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--consumer-heartbeat-interval",
+        metavar="SPAN",
+        help="group.consumer.heartbeat.interval.ms (KIP-848), such as 5s.",
         rich_help_panel=o.SHOW,
     ),
 ]
@@ -92,6 +113,8 @@ def whatif(
     instances: Instances = None,
     restart_pause: RestartPause = None,
     scheduled_delay: ScheduledDelay = None,
+    consumer_session_timeout: ConsumerSessionOption = None,
+    consumer_heartbeat_interval: ConsumerHeartbeatOption = None,
     limit: o.Limit = 20,
 ) -> int:
     """Say which rebalances another configuration would have avoided, and what time that saves."""
@@ -112,6 +135,8 @@ def whatif(
         instances=instances,
         restart_pause_ms=_milliseconds(restart_pause, "--restart-pause"),
         scheduled_delay_ms=_milliseconds(scheduled_delay, "--scheduled-delay"),
+        consumer_session_ms=_milliseconds(consumer_session_timeout, "--consumer-session-timeout"),
+        consumer_heartbeat_ms=_milliseconds(consumer_heartbeat_interval, "--consumer-heartbeat-interval"),
     )
     if configuration == Configuration():
         raise UsageError("say what would be set otherwise: --static-membership, --session-timeout 45s, ... (see --help)")

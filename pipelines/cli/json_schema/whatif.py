@@ -19,7 +19,7 @@ _TOTALS_IF: dict[str, Any] = {
 }
 _CHANGED = (
     "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms", "initial_delay_ms", "max_size", "instances", "restart_pause_ms",
-    "scheduled_delay_ms",
+    "scheduled_delay_ms", "consumer_session_ms", "consumer_heartbeat_ms",
 )  # fmt: skip
 WHAT_IF: dict[str, Any] = {
     "configuration": closed(

@@ -47,6 +47,20 @@ def test_pauses_are_outlived_by_a_session_of_their_length(tmp_path: Path) -> Non
     assert best.outlook.count("avoided") >= 0.8 * (len(best.outlook.changes) - 1)
 
 
+def test_pauses_in_the_consumer_protocol_are_outlived_by_a_session_that_brokers_allow(tmp_path: Path) -> None:
+    pauses = InjectedFault(kind="gc_pause", every_ms=90_000, for_ms=50_000)
+    best = searched(pauses, tmp_path, "4.1.1", protocol="consumer", max_poll_ms=300_000).helpful[0]
+    assert best.candidate.id == "consumer_session"
+    assert 50_000 < best.candidate.values_ms["session"] <= 60_000
+    assert best.candidate.values_ms["later"] == best.candidate.values_ms["session"] - 45_000
+    assert best.outlook.count("avoided") >= 4, "ends of sessions, and the joins that follow"
+
+
+def test_pauses_that_no_allowed_session_outlives_want_none(tmp_path: Path) -> None:
+    pauses = InjectedFault(kind="gc_pause", at_ms=60_000, member=1, for_ms=120_000)
+    assert "consumer_session" not in ids(searched(pauses, tmp_path, "4.1.1", protocol="consumer", max_poll_ms=300_000))
+
+
 def test_restarts_want_fixed_identities(tmp_path: Path) -> None:
     best = searched(RESTARTS, tmp_path).helpful[0]
     assert best.candidate.id == "static"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.models.whatif.twins import Score, compare
 
 PAIRS = 12
 
 
-def test_what_is_foretold_of_random_scenarios_happens() -> None:
+@pytest.mark.parametrize("is_modern", [False, True], ids=["any protocol", "groups that have the consumer protocol"])
+def test_what_is_foretold_of_random_scenarios_happens(is_modern: bool) -> None:
     score = Score()
     for seed in range(1, 1 + PAIRS):
-        compare(seed, score)
+        compare(seed, score, is_modern=is_modern)
     assert score.within == PAIRS, score.misses
     assert score.stops >= PAIRS - 1, score.misses

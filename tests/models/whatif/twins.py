@@ -5,6 +5,7 @@ are read as any others; only what they tell is known. `stop_share` allows for ha
 rebalance, which is chance in the simulator, too; `strict_stop_share` for 0.5 s or 10 % altogether. `--chance` says how
 often two runs of the same twin, with other dice, agree as strictly. `--best 7` says how often a predictor would be as near
 that knows the twin itself: it runs it seven times, with the same dice up to the first fault, and tells the median.
+`--consumer-protocol` takes groups that have that protocol already, and whose number of rebalances alone says something.
 """
 
 from __future__ import annotations
@@ -42,6 +43,14 @@ CONFIGURATIONS: tuple[tuple[Configuration, Mapping[str, Any], Mapping[str, Any]]
     (Configuration(consumer_protocol=True), {"protocol": MODERN}, {"consumer_session_ms": 10_000, "consumer_heartbeat_ms": 3_000}),
 )
 """Configuration, and the same of the scenario's group and cluster."""
+OF_CONSUMER_PROTOCOL: tuple[tuple[Configuration, Mapping[str, Any], Mapping[str, Any]], ...] = (
+    (Configuration(consumer_session_ms=60_000), {}, {"consumer_session_ms": 60_000}),
+    (Configuration(consumer_session_ms=15_000), {}, {"consumer_session_ms": 15_000}),
+    (Configuration(consumer_heartbeat_ms=15_000), {}, {"consumer_heartbeat_ms": 15_000}),
+    (Configuration(max_poll_interval_ms=90_000), {"max_poll_ms": 90_000}, {}),
+    (Configuration(static_membership=True), {"static": True}, {}),
+)
+"""The same for groups that have the consumer protocol already."""
 SECONDS_LATE, SHARE_LATE = 0.5, 0.1
 
 
@@ -67,11 +76,11 @@ class Score:
         }
 
 
-def scenario(dice: random.Random) -> Scenario:
+def scenario(dice: random.Random, pauses_ms: tuple[int, ...] = (5_000, 14_000, 25_000)) -> Scenario:
     """A random scenario of a few minutes."""
     faults = (
         InjectedFault(kind="crash", at_ms=60_000, member=1, back_ms=dice.choice((2_000, 6_000, 15_000, None))),
-        InjectedFault(kind="gc_pause", at_ms=60_000, member=2, for_ms=dice.choice((5_000, 14_000, 25_000))),
+        InjectedFault(kind="gc_pause", at_ms=60_000, member=2, for_ms=dice.choice(pauses_ms)),
         InjectedFault(kind="slow_poll", at_ms=60_000, member=2, for_ms=dice.choice((20_000, 70_000))),
         InjectedFault(kind="close", at_ms=60_000, member=3, back_ms=dice.choice((1_500, 5_000, 20_000, None))),
         InjectedFault(kind="rolling_restart", at_ms=60_000, for_ms=dice.choice((15_000, 30_000)), back_ms=dice.choice((1_000, 4_000))),
@@ -99,9 +108,18 @@ def history_of(made: Scenario, version: str, seed: int) -> GroupBaseline:
         return group
 
 
-def twins_of(seed: int) -> tuple[Scenario, str, Configuration, Scenario]:
-    """A scenario with its version, and the same under another configuration."""
+def twins_of(seed: int, *, is_modern: bool = False) -> tuple[Scenario, str, Configuration, Scenario]:
+    """A scenario with its version, and the same under another configuration.
+
+    `is_modern` is whether the group has the consumer protocol from the beginning.
+    """
     dice = random.Random(seed)  # noqa: S311 - repeatable
+    if is_modern:
+        made = scenario(dice, (5_000, 48_000, 52_000))
+        made = replace(made, groups=tuple(replace(group, protocol=MODERN) for group in made.groups))
+        configuration, of_group, of_cluster = dice.choice(OF_CONSUMER_PROTOCOL)
+        other_groups = tuple(replace(group, **of_group) for group in made.groups)
+        return made, VERSIONS[-1], configuration, replace(made, groups=other_groups, **of_cluster)
     made = scenario(dice)
     configuration, of_group, of_cluster = dice.choice(CONFIGURATIONS)
     version = VERSIONS[-1] if configuration.consumer_protocol else dice.choice(VERSIONS)
@@ -163,9 +181,9 @@ OTHER_DICE = 1_000_003
 BEFORE_FAULTS_MS = 39_000
 
 
-def compare(seed: int, score: Score) -> None:
+def compare(seed: int, score: Score, *, is_modern: bool = False) -> None:
     """Foretell one scenario, run it under the other configuration, and compare."""
-    made, version, configuration, other = twins_of(seed)
+    made, version, configuration, other = twins_of(seed, is_modern=is_modern)
     told = under(history_of(made, version, seed), configuration)
     happened = history_of(other, version, seed).rows
     stopped, foretold = sum(map(stopped_seconds, happened)), told.stopped_seconds - told.saved_seconds
@@ -197,6 +215,7 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=2_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", "-v", action="store_true")
+    parser.add_argument("--consumer-protocol", action="store_true")
     parser.add_argument("--chance", action="store_true")
     parser.add_argument("--best", type=int, metavar="RUNS")
     asked = parser.parse_args()
@@ -207,7 +226,7 @@ def main() -> None:
         return
     score = Score()
     for seed in range(asked.seed, asked.seed + asked.count):
-        compare(seed, score)
+        compare(seed, score, is_modern=asked.consumer_protocol)
     if asked.verbose:
         print("\n".join(score.misses))
     print(json.dumps(score.shares()))

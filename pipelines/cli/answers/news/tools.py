@@ -78,6 +78,8 @@ TOOLS = (
             "max_poll_interval": "--max-poll-interval",
             "restart_pause": "--restart-pause",
             "scheduled_delay": "--scheduled-delay",
+            "consumer_session_timeout": "--consumer-session-timeout",
+            "consumer_heartbeat_interval": "--consumer-heartbeat-interval",
         },
         {"static_membership": "--static-membership", "cooperative": "--cooperative", "consumer_protocol": "--consumer-protocol"},
     ),
