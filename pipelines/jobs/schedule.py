@@ -47,6 +47,9 @@ def release_memory() -> None:
     from pipelines.spark.session import collect_garbage
 
     pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)  # of what is freed, the C library gives back only the end of an arena by itself
     collect_garbage()
 
 
