@@ -110,7 +110,7 @@ RESOLVE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-vers
 
 lock: $(READY) ## resolve the dependencies again, and those of the images to the same versions
 	$(RESOLVE) --extra dev --upgrade --output-file requirements.lock
-	$(RESOLVE) --constraint requirements.lock --no-annotate --output-file docs/images/cli.lock
+	$(RESOLVE) --extra redact --constraint requirements.lock --no-annotate --output-file docs/images/cli.lock
 	$(RESOLVE) --extra spark --constraint requirements.lock --no-annotate --output-file docs/images/spark.lock
 
 clean: ## remove what can be made again

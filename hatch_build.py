@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ PACKAGES = ("parsers", "models", "pipelines", "dashboards", "conf")
 BELOW = "groupscope._packages."
 AS_IN_CHECKOUT = ("pipelines/versions.py",)
 """Files whose strings name modules of the checkout, also in a wheel: fingerprints are the same in both."""
-KEPT_PLOTLY = "build/plotly.min.js"
+DEFLATED_PLOTLY = "plotly.min.js.zlib"
+KEPT_PLOTLY = f"build/{DEFLATED_PLOTLY}"
 _NAMED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::[\w.]+)?")
 _LEFT_OUT = ("__pycache__", ".pyc", ".forms.json")
 
@@ -59,20 +61,22 @@ def written(root: Path, folder: Path) -> Iterator[tuple[Path, str]]:
                 made.write_bytes(rewritten(file.read_bytes(), set() if inside in AS_IN_CHECKOUT else modules))
                 file = made
             yield file, target
-    yield plotly_js(), f"{BELOW.replace('.', '/')}plotly.min.js"
+    script = folder / DEFLATED_PLOTLY
+    script.write_bytes(plotly_js())
+    yield script, f"{BELOW.replace('.', '/')}{DEFLATED_PLOTLY}"
     package_file = folder / "_packages.py"
     package_file.write_text('"""Packages of groupscope, which may change between releases."""\n', encoding="utf-8")
     yield package_file, f"{BELOW.replace('.', '/')}__init__.py"
 
 
-def plotly_js() -> Path:
-    """Plotly's script for pages.
+def plotly_js() -> bytes:
+    """Plotly's script, deflated as pages hold it.
 
-    A wheel holds it instead of the package around it, which is ten times as large.
+    A wheel has it instead of the package around it, which is forty times as large.
     """
     import plotly
 
-    return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    return zlib.compress((Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes(), 9)
 
 
 def keep_plotly(root: Path) -> None:
@@ -82,7 +86,7 @@ def keep_plotly(root: Path) -> None:
     """
     kept = root / KEPT_PLOTLY
     kept.parent.mkdir(exist_ok=True)
-    kept.write_bytes(plotly_js().read_bytes())
+    kept.write_bytes(plotly_js())
 
 
 def module_names(root: Path) -> Iterator[str]:

@@ -15,6 +15,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "warehouse": {"deltalake": "deltalake"},
     "sql": {"duckdb": "duckdb"},
     "pandas": {"pandas": "pandas"},
+    "redact": {"cryptography": "cryptography"},
 }
 """Extra -> distributions, with the names under which they are imported."""
 
@@ -23,6 +24,7 @@ NEEDED_BY: Mapping[str, str] = {
     "warehouse": "--warehouse",
     "sql": "sql",
     "pandas": "to_pandas",
+    "redact": "--redact",
 }
 """Extra -> commands and options that need it."""
 

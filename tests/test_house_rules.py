@@ -464,7 +464,6 @@ REACHED_INSIDE = {
     "tests/models/kafka/coordinator/test_corners.py": {"_beaten", "_heap", "_poll", "_poll_timed_out", "_rejoin", "_reset"},
     "tests/models/kafka/simulation/test_simulation.py": {"_poll_timed_out", "_polled", "_reconnect", "_refused", "_release"},
     # where stores, processes, scripts and writes are made to fail, or to belong to another
-    "tests/packaging/test_extras.py": {"_plotly_file"},
     "tests/parsers/formats/test_layouts.py": {"_last_best"},
     "tests/parsers/sources/test_filesystems_at_once.py": {"_served", "_store"},
     "tests/pipelines/analysis/parallel/test_pool.py": {"_processes"},

@@ -40,7 +40,9 @@ SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js",
 
 _DASHBOARDS = __name__.rsplit(".", 2)[0]
 
-KEPT_PLOTLY = Path(__file__).parents[2] / "build" / "plotly.min.js"
+DEFLATED_PLOTLY = "plotly.min.js.zlib"
+"""Name of Plotly's script as a wheel holds it, which is as pages do."""
+KEPT_PLOTLY = Path(__file__).parents[2] / "build" / DEFLATED_PLOTLY
 """Plotly's script in a checkout that was installed without `dev`.
 
 `hatch_build.py` writes it.
@@ -100,22 +102,24 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
 class PlotlySource:
     """plotly.js, deflated and in base64, with its hash for the policy."""
 
-    def __init__(self, source: bytes) -> None:
-        self.text = base64.b64encode(zlib.compress(source, 9)).decode("ascii")
-        self.hash = _hash(source.decode("utf-8"))
+    def __init__(self, deflated: bytes) -> None:
+        self.text = base64.b64encode(deflated).decode("ascii")
+        self.hash = _hash(zlib.decompress(deflated).decode("utf-8"))
 
 
 @cache
 def plotly_source() -> PlotlySource:
     """Return plotly.js as embedded in pages."""
-    return PlotlySource(_plotly_file().read_bytes())
+    file = _plotly_file()
+    content = file.read_bytes()
+    return PlotlySource(content if file.name == DEFLATED_PLOTLY else zlib.compress(content, 9))
 
 
 def _plotly_file() -> Traversable:
     """Plotly's script: of our wheel, of Plotly's package, or kept."""
     below = _DASHBOARDS.rpartition(".")[0]
     if below:
-        return resources.files(below) / "plotly.min.js"
+        return resources.files(below) / DEFLATED_PLOTLY
     try:
         return resources.files("plotly") / "package_data" / "plotly.min.js"
     except ModuleNotFoundError:

@@ -34,7 +34,6 @@ BASE = {
     "compare": ["compare", POLL_TIMEOUT, "--at", "2026-11-21T09:08:50"],
     "simulate": ["simulate", "rolling_restart", "--out", "{folder}/made"],
     "ownership": ["ownership", "data_samples/rocketmq/4.9.7/frozen-consumer"],
-    "redact": ["analyze", POLL_TIMEOUT, "--redact", "hosts,groups"],
     "schema": ["schema"],
     "doctor": ["doctor"],
 }
@@ -42,6 +41,7 @@ LARGER = {
     "run": (["run", "--input", POLL_TIMEOUT, "--warehouse", "{folder}/w"], "pyspark, great-expectations", "spark"),
     "maintain": (["maintain", "--warehouse", "{warehouse}"], "pyspark, great-expectations", "spark"),
     "warehouse": (["rebalances", "--warehouse", "{warehouse}"], "deltalake", "warehouse"),
+    "redact": (["analyze", POLL_TIMEOUT, "--redact", "hosts,groups"], "cryptography", "redact"),
     "sql": (["sql", "select 1", POLL_TIMEOUT], "duckdb", "sql"),
 }
 
@@ -93,13 +93,17 @@ def test_reports_need_no_plotly_once_it_is_kept(tmp_path: Path, monkeypatch: pyt
     """An editable install without `dev` keeps the script as it builds."""
     keep_plotly(tmp_path)
     monkeypatch.setattr(page, "KEPT_PLOTLY", tmp_path / KEPT_PLOTLY)
-    whole = page._plotly_file().read_bytes()
+    page.plotly_source.cache_clear()
+    whole = page.plotly_source()
     monkeypatch.setattr(sys, "meta_path", [Blocked(["plotly"]), *sys.meta_path])
     monkeypatch.delitem(sys.modules, "plotly", raising=False)
-    assert page._plotly_file().read_bytes() == whole
+    page.plotly_source.cache_clear()
+    kept = page.plotly_source()
+    assert (kept.text, kept.hash) == (whole.text, whole.hash)
     (tmp_path / KEPT_PLOTLY).unlink()
+    page.plotly_source.cache_clear()
     with pytest.raises(page.MissingScript, match="pip install plotly"):
-        page._plotly_file()
+        page.plotly_source()
 
 
 def test_extras_are_those_of_the_project() -> None:

@@ -75,7 +75,7 @@ def test_every_file_of_the_packages_is_in_it(names: list[str]) -> None:
         if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith(".forms.json")
     }
 
-    assert {name for name in names if not _is_metadata(name)} == {*wanted, f"{below}__init__.py", f"{below}plotly.min.js"}
+    assert {name for name in names if not _is_metadata(name)} == {*wanted, f"{below}__init__.py", f"{below}plotly.min.js.zlib"}
 
 
 def test_the_licence_the_commands_and_the_marker_of_types_come_along(names: list[str]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.errors import UsageError
+from pipelines.extras import require
 
 if TYPE_CHECKING:
     from conf.settings import Settings
@@ -127,6 +128,7 @@ def redaction_of(settings: Settings, given: ReadArguments) -> Redaction | None:
     kinds = [kind.strip() for kind in given.redact.split(",")] if given.redact is not None else list(settings.privacy.redact)
     if not kinds:
         return None
+    require("redact")
     from parsers.redaction.pseudonyms import REDACTED_KINDS, BadKeyError, Redaction
 
     everything = kinds == [ALL]

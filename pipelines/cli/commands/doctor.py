@@ -23,7 +23,7 @@ from pipelines.scratch import scratch
 
 PYTHON_NEEDED: tuple[int, ...] = (3, 11)
 JAVA_SUPPORTED = (17, 21)
-_PACKAGES = ("pyarrow", "numpy", "orjson", "ahocorasick-rs", "cryptography")
+_PACKAGES = ("pyarrow", "numpy", "orjson", "ahocorasick-rs")
 """Packages that every command needs."""
 
 
