@@ -6,7 +6,7 @@ Events arrive in batches; each look replays the groups that have new ones, with 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -19,8 +19,9 @@ from parsers.arrow_arrays import strings
 from pipelines.analysis.client_sightings import events_without_group_in, sightings_in
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.in_process import AnalyzeOptions
+from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
-from pipelines.analysis.stages import CLUSTER_EVENT_NAMES, cluster_facts, group_histories, logs_end_of
+from pipelines.analysis.stages import CLUSTER_EVENT_NAMES, cluster_facts, group_histories, logs_end_of, rocket_ends_of, rocket_histories
 from pipelines.schema.row_conversion import events_of
 
 GROUP_EVENTS_MAX = 20_000
@@ -32,20 +33,32 @@ A replay that begins in the middle of a group's life finds its place again by th
 SHARED_EVENTS_MAX = 50_000
 """Events held of a cluster, and clients' lines without a group."""
 
+ROCKETMQ_EVENTS_MAX = 50_000
+"""Events held of RocketMQ; beyond them the older half is dropped."""
+
 
 @dataclass(slots=True)
-class _GroupBatches:
-    """Batches of one group, oldest first."""
+class _RecentBatches:
+    """The last batches of a group or system, oldest first."""
 
+    rows_max: int
     batches: deque[pa.RecordBatch] = field(default_factory=deque)
     rows: int = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         self.batches.append(batch)
         self.rows += batch.num_rows
-        if self.rows > GROUP_EVENTS_MAX:
-            while self.rows > GROUP_EVENTS_MAX // 2 and len(self.batches) > 1:
+        if self.rows > self.rows_max:
+            while self.rows > self.rows_max // 2 and len(self.batches) > 1:
                 self.rows -= self.batches.popleft().num_rows
+
+    def by_file(self) -> Iterator[pa.RecordBatch]:
+        """Their rows file by file, each file in its order."""
+        if not self.batches:
+            return
+        table = pa.Table.from_batches(list(self.batches)).combine_chunks()
+        for file in table["file"].unique():
+            yield from table.filter(pc.equal(table["file"], file)).combine_chunks().to_batches()
 
 
 @dataclass(slots=True)
@@ -53,12 +66,13 @@ class LiveReplay:
     """The events of followed logs, and the rebalances that they show."""
 
     options: AnalyzeOptions
-    rocketmq_seen: bool = False
     failures: list[str] = field(default_factory=list)
-    _groups: dict[str, _GroupBatches] = field(default_factory=dict)
+    _groups: dict[str, _RecentBatches] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
     _cluster_events: deque[Event] = field(default_factory=lambda: deque(maxlen=SHARED_EVENTS_MAX))
     _events_without_group: deque[Event] = field(default_factory=lambda: deque(maxlen=SHARED_EVENTS_MAX))
+    _rocketmq: _RecentBatches = field(default_factory=lambda: _RecentBatches(ROCKETMQ_EVENTS_MAX))
+    _is_rocketmq_changed: bool = False
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in the events of a chunk."""
@@ -66,7 +80,8 @@ class LiveReplay:
             return
         theirs = pc.equal(batch["system"], strings(["rocketmq"])[0])
         if pc.any(theirs).as_py():
-            self.rocketmq_seen = True
+            self._rocketmq.add(batch.filter(theirs))
+            self._is_rocketmq_changed = True
             batch = batch.filter(pc.invert(theirs))
         self._cluster_events.extend(events_of(batch.filter(pc.is_in(batch["event"], value_set=CLUSTER_EVENT_NAMES))))
         events_without_group = events_without_group_in(batch)
@@ -76,7 +91,7 @@ class LiveReplay:
             self._changed.update(self._groups)
         grouped = batch.filter(pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"])))
         for group in grouped["group"].unique().to_pylist():
-            self._groups.setdefault(group, _GroupBatches()).add(grouped.filter(pc.equal(grouped["group"], group)))
+            self._groups.setdefault(group, _RecentBatches(GROUP_EVENTS_MAX)).add(grouped.filter(pc.equal(grouped["group"], group)))
             self._changed.add(group)
 
     def replay_new_events(self, files: Iterable[Mapping[str, Any]]) -> list[Any]:
@@ -84,11 +99,12 @@ class LiveReplay:
 
         `files` are rows of `log_files`.
         """
-        changed, self._changed = self._changed, set()
-        if not changed:
-            return []
         listed = list(files)
         names = _named(listed)
+        rows = self._replay_rocketmq(listed, names) if self._is_rocketmq_changed else []
+        changed, self._changed = self._changed, set()
+        if not changed:
+            return rows
         nodes = {row["path"]: row["node"] for row in listed if row["node"]}
         facts = cluster_facts(
             self._cluster_events,
@@ -103,12 +119,26 @@ class LiveReplay:
             for group in changed:
                 for batch in self._groups[group].batches:
                     store.add(batch)
-            return [
+            return rows + [
                 row
                 for group, batches in store.groups()
                 for history in group_histories(group, batches, nodes, names.cluster_of, facts, self.options.limits)
                 for row in history.rebalances
             ]
+
+    def _replay_rocketmq(self, files: Sequence[Mapping[str, Any]], names: ClusterNames) -> list[Any]:
+        """Rebalances of all RocketMQ groups, whose members share clients and brokers."""
+        self._is_rocketmq_changed = False
+        with RocketStore() as store:
+            for batch in self._rocketmq.by_file():
+                store.add(batch)
+            histories = rocket_histories(
+                store,
+                names.cluster_of,
+                rocket_ends_of({**row, "cluster": names.cluster_of(row["path"])} for row in files),
+                self.options.limits,
+            )
+            return [row for history in histories for row in history.rebalances]
 
 
 def _named(files: Iterable[Mapping[str, Any]]) -> ClusterNames:

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import AnalyzeOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.cli.answers.news import sources
 from pipelines.cli.answers.news.changes import News, NewsKind, Newsroom
 from pipelines.cli.answers.news.followed_source import FollowedSource
@@ -96,6 +96,23 @@ def test_pieces_tell_what_the_whole_file_tells(tmp_path: Path, count: int) -> No
     assert len(verdicts(found)) == 4
     assert [kind for kind, _ in found].count(NewsKind.BEGAN) == 4
     assert [kind for kind, _ in found].count(NewsKind.FINISHED) == 4
+
+
+@pytest.mark.parametrize("count", [1, 7])
+@pytest.mark.parametrize(
+    "log", ["4.9.7/frozen-consumer/consumer-1/rocketmq_client.log", "5.4.0/broker-restart/consumer-2/rocketmq-client.log"]
+)
+def test_rocketmq_is_followed_as_kafka_is(tmp_path: Path, log: str, count: int) -> None:
+    content = (ROOT / "data_samples" / "rocketmq" / log).read_bytes()
+    file = tmp_path / Path(log).name
+    first, *rest = pieces(content, count)
+    file.write_bytes(first)
+    found = told_of(file, [adding(file, piece) for piece in rest])
+    whole = {row.rebalance_id: (row.cause, row.outcome, row.generation_after) for row in analyze([str(file)], AnalyzeOptions()).rebalances}
+
+    assert len(whole) >= 4
+    assert verdicts(found) == whole
+    assert [kind for kind, _ in found].count(NewsKind.BEGAN) == len(whole)
 
 
 def test_a_rotated_and_an_emptied_file_go_on(tmp_path: Path) -> None:

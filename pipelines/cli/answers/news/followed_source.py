@@ -86,10 +86,7 @@ class FollowedSource:
         return not self.groups or any(fnmatch.fnmatchcase(column(row, "group"), glob) for glob in self.groups)
 
     def _complain(self, replay: LiveReplay) -> None:
-        texts = [*replay.failures]
-        if replay.rocketmq_seen:
-            texts.append("lines of RocketMQ are read, but not followed: analyze them without --follow")
-        for text in texts:
+        for text in replay.failures:
             if text not in self._warned:
                 self._warned.add(text)
                 self.warn(text)
