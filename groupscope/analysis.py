@@ -174,9 +174,9 @@ class Analysis:
 
         `name` is a key of `TABLES`. Raises KeyError.
         """
-        from pipelines.schema.tables import json_ready
+        from pipelines.schema.tables import json_row
 
-        return [json_ready(TABLES[name], row) for row in getattr(self._rows, name)]
+        return [json_row(TABLES[name], row) for row in getattr(self._rows, name)]
 
     def to_arrow(self, name: str) -> pa.Table:
         """Return rows of a table with the types of its schema.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.exit_codes import SOME_REJECTED
-from pipelines.schema.tables import CONTRACT, TABLES, json_ready
+from pipelines.schema.tables import CONTRACT, TABLES, json_row
 from tests.conftest import SHARED
 
 # Key of the JSON of `analyze` -> table; inputs have an object of their own.
@@ -67,7 +67,7 @@ def by_delta_rs(warehouse: Path) -> Rows:
 
     versions = published(warehouse)
     return {
-        table: ready(table, DeltaTable(str(warehouse / TABLES[table].path), version=versions[table]).to_pyarrow_table().to_pylist())
+        table: json_rows(table, DeltaTable(str(warehouse / TABLES[table].path), version=versions[table]).to_pyarrow_table().to_pylist())
         for table in COMPARED.values()
     }
 
@@ -79,13 +79,15 @@ def by_spark(warehouse: Path) -> Rows:
     reader = get_session().read.format("delta")
     versions = published(warehouse)
     return {
-        table: ready(table, reader.option("versionAsOf", versions[table]).load(str(warehouse / TABLES[table].path)).toArrow().to_pylist())
+        table: json_rows(
+            table, reader.option("versionAsOf", versions[table]).load(str(warehouse / TABLES[table].path)).toArrow().to_pylist()
+        )
         for table in COMPARED.values()
     }
 
 
-def ready(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [json_ready(table, {name: value for name, value in row.items() if name != "run_id"}) for row in rows]
+def json_rows(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [json_row(table, {name: value for name, value in row.items() if name != "run_id"}) for row in rows]
 
 
 def differences(expected: Rows, actual: Rows) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from models.kafka.outages.broker_loss import broker_rows, placement_rows
 from parsers.reading.reader import find_files, read_file
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
-from pipelines.schema.tables import CONTRACT, TABLES, VERSIONED, json_ready
+from pipelines.schema.tables import CONTRACT, TABLES, VERSIONED, json_row
 from tests.compare_paths import Rows, by_key, published
 from tests.conftest import ROOT
 
@@ -75,9 +75,9 @@ def events_of(paths: Sequence[str], options: AnalyzeOptions, found: AnalysisResu
 def steady(table: str, rows: Sequence[Any]) -> list[dict[str, Any]]:
     """Rows without columns that change per run, by key; events by file and message."""
     left_out = {*OF_THIS_VERSION, *TABLES[table].former_names}
-    ready = [{name: _rounded(value) for name, value in json_ready(table, row).items() if name not in left_out} for row in rows]
-    ready.sort(key=lambda row: (_line([row[name] for name in TABLES[table].key]), _line(row)))
-    return _summed(ready) if table == "events" else ready
+    documents = [{name: _rounded(value) for name, value in json_row(table, row).items() if name not in left_out} for row in rows]
+    documents.sort(key=lambda row: (_line([row[name] for name in TABLES[table].key]), _line(row)))
+    return _summed(documents) if table == "events" else documents
 
 
 def _rounded(value: Any) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from conf.causes import cause as cause_entry
 from dashboards.answer.build import rebalance
-from dashboards.answer.totals import counted
+from dashboards.answer.totals import by_count
 from dashboards.view.answer import Rebalance
 from dashboards.view.row_access import AnyRow
 from dashboards.wording.units import MICROSECONDS
@@ -156,7 +156,7 @@ def _change(key: tuple[str, str, str], counts: list[int], stopped: list[float]) 
 
 def _movers(before: dict[tuple[str, str, str], _Trouble], after: dict[tuple[str, str, str], _Trouble]) -> tuple[Mover, ...]:
     movers = [
-        Mover(*key, trouble.caused, trouble.blocked, round(trouble.stopped_seconds, 6), counted(trouble.causes))
+        Mover(*key, trouble.caused, trouble.blocked, round(trouble.stopped_seconds, 6), by_count(trouble.causes))
         for key, trouble in before.items()
         if key not in after
     ]

@@ -324,8 +324,8 @@ def ranked(doers: Mapping[OffenderKey, OffenderTotals]) -> list[data.Offender]:
             caused=totals.caused,
             blocked=totals.blocked,
             stopped_seconds=round(totals.stopped_seconds, 6),  # rounded, so that the order of additions does not matter
-            causes=counted(totals.causes),
-            families=counted(totals.families),
+            causes=by_count(totals.causes),
+            families=by_count(totals.families),
             first_at=totals.first_at,
             last_at=totals.last_at,
         )
@@ -355,7 +355,7 @@ def time_key(item: data.Rebalance) -> tuple[object, ...]:
     return (*first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
 
 
-def counted(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+def by_count(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
     """Names and counts, most frequent first."""
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 

@@ -1,7 +1,7 @@
 """The tables, and the JSON contract built from them.
 
 `TABLES` declares every table (see `pipelines.schema.declarations`). `contract_schema` describes the object printed by
-`analyze --json`, and `json_ready` converts rows to its form. No JVM is needed.
+`analyze --json`, and `json_row` converts rows to its form. No JVM is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "Table",
     "contract_schema",
     "instant_text",
-    "json_ready",
+    "json_row",
     "json_writer",
     "table_of",
     "to_json",
@@ -101,7 +101,7 @@ def without_run(table: str) -> pa.Schema:
     return pa.schema([field for field in TABLES[table].arrow_schema() if field.name != "run_id"])
 
 
-def json_ready(table: str | Table, row: object) -> dict[str, Any]:
+def json_row(table: str | Table, row: object) -> dict[str, Any]:
     """Convert a row, dataclass or mapping, to its form in the JSON contract.
 
     Contains every column in the table's order, then those that were renamed by their former names; `run_id` only if the
@@ -111,13 +111,13 @@ def json_ready(table: str | Table, row: object) -> dict[str, Any]:
 
 
 def json_writer(table: str | Table) -> Callable[[object], dict[str, Any]]:
-    """Return `json_ready` for the rows of one table."""
+    """Return `json_row` for the rows of one table."""
     declared = TABLES[table] if isinstance(table, str) else table
     names = frozenset(declared.column_names)
     members = [(column.name, writer_of(column.type)) for column in declared.columns]
     former = declared.former_names
 
-    def ready(row: Any) -> dict[str, Any]:
+    def document_of(row: Any) -> dict[str, Any]:
         values = row if isinstance(row, Mapping) else {name: getattr(row, name) for name in field_names(row.__class__)}
         if not values.keys() <= names:
             raise ValueError(f"{declared.name} has no column {sorted(values.keys() - names)}")
@@ -128,12 +128,12 @@ def json_writer(table: str | Table) -> Callable[[object], dict[str, Any]]:
             document.pop("run_id", None)
         return document
 
-    return ready
+    return document_of
 
 
 def to_json(row: object) -> dict[str, Any]:
-    """Convert a row dataclass with `json_ready`."""
-    return json_ready(table_of(row), row)
+    """Convert a row dataclass with `json_row`."""
+    return json_row(table_of(row), row)
 
 
 def _json_type(kind: pa.DataType, nullable: bool) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from typing import Any
 
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
-from pipelines.schema.tables import CONTRACT, TABLES, json_ready
+from pipelines.schema.tables import CONTRACT, TABLES, json_row
 
 Truth = dict[str, Any]
 SURE = 0.9
@@ -67,7 +67,7 @@ def without_rows(truth: Truth, missing: str) -> Truth:
 def answer(logs: Path, zone: str) -> dict[str, Any]:
     """Output of `analyze --json` for a folder."""
     found = analyze([str(logs)], AnalyzeOptions(read=ReadOptions(log_tz=[(None, zone)])))
-    return {key: [json_ready(TABLES[table], row) for row in getattr(found, key)] for key, table in CONTRACT.items()}
+    return {key: [json_row(TABLES[table], row) for row in getattr(found, key)] for key, table in CONTRACT.items()}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from dashboards.wording.units import Clock
 from parsers.records.context import RAISED
 from pipelines.analysis.in_process import AnalysisResult, analyze
 from pipelines.analysis.stages import HISTORY_TABLES, LAYOUT_TABLES, OUTAGE_TABLES, ROCKET_TABLES
-from pipelines.cli.output.json_csv import dumps, ready
+from pipelines.cli.output.json_csv import dumps, json_rows
 from pipelines.schema.row_conversion import to_batch
 from tests.fuzz.lines import Mutate, Tally
 from tests.fuzz.mutations import Seed
@@ -42,7 +42,7 @@ def analysed(folder: Path) -> AnalysisResult:
     for table in TABLES:
         rows = list(getattr(analysis, _ATTRIBUTES.get(table, table)))
         to_batch(table, rows)
-        for row in ready(table, rows):
+        for row in json_rows(table, rows):
             dumps(row)
     report(build_answer(analysis, for_page=True), Clock("UTC"), title="fuzz", version="0", drawn_max=50)
     return analysis

@@ -169,7 +169,7 @@ _PARTS = {
 }
 
 
-def ready(line: LocatedLine) -> dict[str, Any]:
+def line_object(line: LocatedLine) -> dict[str, Any]:
     """The line as described by `groupscope schema explain`."""
     from pipelines.headlines.line_roles import role_reason
     from pipelines.schema.tables import instant_text

@@ -90,7 +90,7 @@ def _write(source: Source, form: o.OutputForm, advices: Sequence[Advice]) -> Non
     from pipelines.cli.output import json_csv as answers
 
     if form == "csv":
-        answers.write_csv(columns_of("rebalances"), answers.ready("rebalances", source.rows.rebalances))
+        answers.write_csv(columns_of("rebalances"), answers.json_rows("rebalances", source.rows.rebalances))
         return
     further = {
         "recurrences": recurrence_rows(_answer(source, kept_max=0, incidents_max=None).incidents),

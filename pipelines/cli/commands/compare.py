@@ -73,7 +73,7 @@ def compare(
     if form == "people":
         _show(screen(), comparison, source, limit)
     elif form == "json":
-        answers.write_object(ready(comparison))
+        answers.write_object(comparison_object(comparison))
     elif form == "jsonl":
         answers.write_lines(_changes(comparison))
     else:
@@ -184,7 +184,7 @@ def _column(row: Any, name: str) -> Any:
     return column(row, name)
 
 
-def ready(comparison: AnalysisComparison) -> dict[str, Any]:
+def comparison_object(comparison: AnalysisComparison) -> dict[str, Any]:
     """A comparison as described by `groupscope schema compare`."""
     from pipelines.schema.tables import instant_text
 

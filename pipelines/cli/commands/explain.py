@@ -85,9 +85,9 @@ def _proof(row: Any, source: Source, query_options: QueryOptions) -> Proof:
 def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
     """Write the rebalances of a group."""
     if as_json:
-        from pipelines.cli.output.json_csv import ready, write_list
+        from pipelines.cli.output.json_csv import json_rows, write_list
 
-        write_list("rebalances", ready("rebalances", rows))
+        write_list("rebalances", json_rows("rebalances", rows))
         return
     from dashboards.answer.build import rebalance
     from pipelines.cli.output import screens
@@ -102,12 +102,12 @@ def _tell_incident(incident: Any, source: Source, *, verbose: bool, as_json: boo
     from dashboards.answer.build import build_answer
     from pipelines.cli.answers.incident_lookup import rows_of_incident
     from pipelines.cli.output import screens
-    from pipelines.cli.output.json_csv import ready, write_object
+    from pipelines.cli.output.json_csv import json_rows, write_object
 
     rows = rows_of_incident(source.rows, incident)
     if as_json:
-        (row,) = ready("incidents", [incident])
-        write_object({"incident": row, "rebalances": list(ready("rebalances", rows.rebalances))})
+        (row,) = json_rows("incidents", [incident])
+        write_object({"incident": row, "rebalances": list(json_rows("rebalances", rows.rebalances))})
         return
     answer = build_answer(rows, with_lanes=False)
     screens.incident(screen(), answer, source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
@@ -118,15 +118,15 @@ def _write(row: Any, line: LocatedLine | None, source: Source, proof: Proof | No
     from dashboards.wording.story import story
     from pipelines.cli.answers import log_lines as lines
     from pipelines.cli.output import proof as proofs
-    from pipelines.cli.output.json_csv import ready, write_object
+    from pipelines.cli.output.json_csv import json_rows, write_object
 
-    rows = list(ready("rebalances", [row])) if row is not None else [None]
+    rows = list(json_rows("rebalances", [row])) if row is not None else [None]
     write_object(
         {
-            "line": lines.ready(line) if line is not None else None,
+            "line": lines.line_object(line) if line is not None else None,
             "rebalance": rows[0],
             "story": story(rebalance(row), source.clock) if row is not None else [],
-            "proof": proofs.ready(proof) if proof is not None else None,
+            "proof": proofs.proof_object(proof) if proof is not None else None,
             "advice": _advice(row, source),
         }
     )

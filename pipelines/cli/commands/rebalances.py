@@ -99,11 +99,11 @@ def listing(source: Source, key: str, table: str, show: Show, *, limit: int, for
     return _answer(source, key, _rows(table, key), show, limit=limit, form=form)
 
 
-Ready = Callable[[Any], Iterable[dict[str, Any]]]
+RowsOf = Callable[[Any], Iterable[dict[str, Any]]]
 Show = Callable[["Console", Source, int], None]
 
 
-def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.OutputForm) -> int:
+def _answer(source: Source, key: str, rows_of: RowsOf, show: Show, *, limit: int, form: o.OutputForm) -> int:
     """Write a table in the requested form.
 
     Forms for programs contain all rows, regardless of the limit.
@@ -111,11 +111,11 @@ def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, f
     from pipelines.cli.output import json_csv as answers
 
     if form == "json":
-        answers.write_list(key, ready(source.rows))
+        answers.write_list(key, rows_of(source.rows))
     elif form == "jsonl":
-        answers.write_lines(ready(source.rows))
+        answers.write_lines(rows_of(source.rows))
     elif form == "csv":
-        answers.write_csv(columns_of(key), ready(source.rows))
+        answers.write_csv(columns_of(key), rows_of(source.rows))
     else:
         show(screen(), source, limit)
     return codes.decisive(source.codes)
@@ -131,11 +131,11 @@ def columns_of(key: str) -> list[str]:
     return [name for name in TABLES[CONTRACT[key]].column_names if name != "run_id"]
 
 
-def _rows(table: str, key: str | None = None) -> Ready:
+def _rows(table: str, key: str | None = None) -> RowsOf:
     def rows(source_rows: Any) -> Iterable[dict[str, Any]]:
-        from pipelines.cli.output.json_csv import ready
+        from pipelines.cli.output.json_csv import json_rows
 
-        return ready(table, getattr(source_rows, key or table))
+        return json_rows(table, getattr(source_rows, key or table))
 
     return rows
 

@@ -186,10 +186,10 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     kinds = [field.type for field in table.schema]
     for batch in table.to_batches():
         for row in batch.to_pylist():
-            yield {name: ready(value, kind) for (name, value), kind in zip(row.items(), kinds, strict=True)}
+            yield {name: json_value(value, kind) for (name, value), kind in zip(row.items(), kinds, strict=True)}
 
 
-def ready(value: Any, kind: pa.DataType) -> Any:
+def json_value(value: Any, kind: pa.DataType) -> Any:
     """A DuckDB value as JSON, with times in UTC."""
     import pyarrow as pa
 
@@ -204,11 +204,11 @@ def ready(value: Any, kind: pa.DataType) -> Any:
             return None
         return int(value) if isinstance(value, Decimal) and value == value.to_integral_value() else float(value)
     if pa.types.is_map(kind):
-        return {str(ready(key, kind.key_type)): ready(item, kind.item_type) for key, item in value}
+        return {str(json_value(key, kind.key_type)): json_value(item, kind.item_type) for key, item in value}
     if pa.types.is_struct(kind):
-        return {field.name: ready(value[field.name], field.type) for field in kind}
+        return {field.name: json_value(value[field.name], field.type) for field in kind}
     if isinstance(value, list):
-        return [ready(item, kind.value_type) for item in value]
+        return [json_value(item, kind.value_type) for item in value]
     if pa.types.is_interval(kind):
         spans = ((value.months, "months"), (value.days, "days"), (value.nanoseconds / 1e9, "s"))
         return " ".join(f"{span:g} {unit}" for span, unit in spans if span) or "0 s"
@@ -257,7 +257,7 @@ def _column(name: str, values: list[Any], kind: pa.DataType, source: Source) -> 
 def _text(value: Any, kind: pa.DataType, source: Source) -> str:
     if isinstance(value, datetime):
         return source.clock.local(value)
-    value = ready(value, kind)
+    value = json_value(value, kind)
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.1f}"
     return value if isinstance(value, str) else cell(value)

@@ -145,7 +145,7 @@ def whatif(
     if form == "people":
         _show(screen(), results, source, limit, verbose=query_options.verbose)
     elif form == "json":
-        answers.write_object(ready(results, configuration))
+        answers.write_object(outlook_object(results, configuration))
     elif form == "jsonl":
         answers.write_lines(_changes(results))
     else:
@@ -164,7 +164,7 @@ def _milliseconds(text: str | None, option: str) -> int | None:
     return round(duration_us.total_seconds() * 1000)
 
 
-def ready(results: Iterable[WhatIfResult], configuration: Configuration) -> dict[str, Any]:
+def outlook_object(results: Iterable[WhatIfResult], configuration: Configuration) -> dict[str, Any]:
     """The answer as described by `groupscope schema whatif`."""
     import dataclasses
 

@@ -51,10 +51,10 @@ class StateView:
 
 def write(shown: StateView) -> None:
     """Write the state as described by `groupscope schema state`."""
-    write_object(ready(shown))
+    write_object(state_object(shown))
 
 
-def ready(shown: StateView) -> dict[str, Any]:
+def state_object(shown: StateView) -> dict[str, Any]:
     """The state as plain values."""
     from pipelines.schema.tables import instant_text
 

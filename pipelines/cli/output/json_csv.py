@@ -54,9 +54,9 @@ def write_contract(rows: Any, further: Mapping[str, Iterable[Mapping[str, Any]]]
 
     stream = BufferedOutput()
     stream.write(b'{"schema_version":' + dumps(SCHEMA_VERSION) + b',\n"inputs":')
-    stream.write(dumps(inputs_ready(rows.inputs)))
+    stream.write(dumps(inputs_object(rows.inputs)))
     for key, table in CONTRACT.items():
-        _write_list(stream, key, ready(table, getattr(rows, key)))
+        _write_list(stream, key, json_rows(table, getattr(rows, key)))
     for key, items in further.items():
         _write_list(stream, key, items)
     stream.write(b"}\n")
@@ -90,9 +90,9 @@ def write_contract_lines(rows: Any, further: Mapping[str, Iterable[Mapping[str, 
     from pipelines.schema.tables import CONTRACT
 
     def lines() -> Iterable[dict[str, Any]]:
-        yield from ({"key": "log_files", "row": row} for row in inputs_ready(rows.inputs)["log_files"])
+        yield from ({"key": "log_files", "row": row} for row in inputs_object(rows.inputs)["log_files"])
         for key, table in CONTRACT.items():
-            yield from ({"key": key, "row": row} for row in ready(table, getattr(rows, key)))
+            yield from ({"key": key, "row": row} for row in json_rows(table, getattr(rows, key)))
         for key, items in further.items():
             yield from ({"key": key, "row": row} for row in items)
 
@@ -165,16 +165,16 @@ def versioned(value: Mapping[str, Any]) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, **value}
 
 
-def ready(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
+def json_rows(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
     """Rows of a table as in the contract."""
     from pipelines.schema.tables import json_writer
 
     return map(json_writer(table), rows)
 
 
-def inputs_ready(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def inputs_object(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Information about the input as JSON values."""
-    return {"log_files": list(ready("log_files", inputs["log_files"])), "totals": dict(inputs["totals"])}
+    return {"log_files": list(json_rows("log_files", inputs["log_files"])), "totals": dict(inputs["totals"])}
 
 
 def _write_list(stream: BufferedOutput, key: str, items: Iterable[Mapping[str, Any]]) -> None:

@@ -76,7 +76,7 @@ class Proof:
 # -- JSON --------------------------------------------------------------------------------------------------------
 
 
-def ready(proof: Proof) -> dict[str, Any]:
+def proof_object(proof: Proof) -> dict[str, Any]:
     """The proof as described by `groupscope schema explain`."""
     from models.kafka.conformance.trials import Ruling
 

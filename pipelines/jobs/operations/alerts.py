@@ -29,7 +29,7 @@ from pipelines.jobs.operations.alert_bodies import AlertFormat, body_maker
 from pipelines.jobs.operations.alert_log import SentIncidents
 from pipelines.jobs.operations.published_incidents import PastIncidents
 from pipelines.schema.allowed_values import SEVERITIES
-from pipelines.schema.tables import TABLES, json_ready
+from pipelines.schema.tables import TABLES, json_row
 from pipelines.storage.object_stores import open_table
 from pipelines.storage.uris import warehouse_uri
 from pipelines.warehouse.arrow_files import read_table
@@ -260,7 +260,7 @@ def _is_news(row: Mapping[str, Any], since: datetime) -> bool:
 
 def _send_incident(row: Mapping[str, Any], send: Send) -> Exception | None:
     """Send one incident; return the error if it failed."""
-    shown = {name: value for name, value in json_ready("incidents", row).items() if name in SHOWN_COLUMNS}
+    shown = {name: value for name, value in json_row("incidents", row).items() if name in SHOWN_COLUMNS}
     try:
         send(shown)
     except CANNOT_TELL as error:

@@ -15,7 +15,7 @@ from models.whatif.outlook import WhatIfResult
 from models.whatif.rules import WHAT_IF_RULES, Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
-from pipelines.cli.commands.whatif import ready
+from pipelines.cli.commands.whatif import outlook_object
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import read_scenario, simulate
@@ -169,7 +169,7 @@ def test_an_expiry_whose_member_may_have_been_another_process_is_no_promise(tmp_
 
 def test_the_answer_names_every_rule_that_it_used(tmp_path: Path) -> None:
     configuration = Configuration(static_membership=True, cooperative=True)
-    answer = versioned(ready([foretold(history(read_scenario("crash"), "2.8.2", tmp_path), configuration)], configuration))
+    answer = versioned(outlook_object([foretold(history(read_scenario("crash"), "2.8.2", tmp_path), configuration)], configuration))
     Draft202012Validator(command_schema("whatif")).validate(json.loads(json.dumps(answer)))
     used = {row["rule"] for group in answer["groups"] for row in group["rebalances"] if row["rule"]}
     assert used == {rule["id"] for rule in answer["rules"]} == {"moves_only_some"}

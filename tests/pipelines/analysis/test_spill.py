@@ -18,7 +18,7 @@ from pipelines.analysis import spill as store
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore, RowStore
-from pipelines.schema.tables import CONTRACT, json_ready
+from pipelines.schema.tables import CONTRACT, json_row
 from pipelines.scratch import scratch
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_an_analysis_is_the_same_with_next_to_no_memory(samples: Path, monkeypat
 
     def answer() -> dict[str, list[Any]]:
         analysis = analyze(paths, AnalyzeOptions())
-        return {key: [json_ready(table, row) for row in getattr(analysis, key)] for key, table in CONTRACT.items()}
+        return {key: [json_row(table, row) for row in getattr(analysis, key)] for key, table in CONTRACT.items()}
 
     usual = answer()
     monkeypatch.setattr(store.EventStore.__init__, "__defaults__", (2_000,))

@@ -16,7 +16,7 @@ import pytest
 
 from models import rows
 from pipelines.schema.row_conversion import from_batch, to_batch
-from pipelines.schema.tables import CONTRACT, ROW_TABLES, TABLES, TOTALS, Table, contract_schema, instant_text, json_ready, to_json
+from pipelines.schema.tables import CONTRACT, ROW_TABLES, TABLES, TOTALS, Table, contract_schema, instant_text, json_row, to_json
 
 SHAPES: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -201,12 +201,12 @@ def test_rows_read_back_from_storage_give_the_same_json() -> None:
     stored = pa.Table.from_pylist([{**dataclasses.asdict(REBALANCE), "join_seconds": None, "run_id": "x"}], schema=table.arrow_schema())
     [back] = stored.to_pylist()
     back.pop("run_id")
-    assert json_ready(table, back) == to_json(REBALANCE)
+    assert json_row(table, back) == to_json(REBALANCE)
 
 
 def test_a_column_that_the_table_lacks_is_an_error() -> None:
     with pytest.raises(ValueError, match="surprise"):
-        json_ready("rebalances", {"surprise": 1})
+        json_row("rebalances", {"surprise": 1})
 
 
 @pytest.mark.parametrize(

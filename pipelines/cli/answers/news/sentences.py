@@ -19,13 +19,13 @@ _EVIDENCE_CHARACTERS = 500
 
 def news_object(kind: NewsKind, row: Any) -> dict[str, Any]:
     """The event as described by `groupscope schema events/rebalances`."""
-    from pipelines.schema.tables import TABLES, json_ready
+    from pipelines.schema.tables import TABLES, json_row
 
-    item, ready = rebalance(row), json_ready(TABLES["rebalances"], row)
+    item, document = rebalance(row), json_row(TABLES["rebalances"], row)
     return {
         "schema": SCHEMA_ID,
         "event": kind.value,
-        **{name: ready[name] for name in OF_ROW},
+        **{name: document[name] for name in OF_ROW},
         "stopped_seconds": round(item.stopped_seconds, 6),
         "held_up_seconds": round(item.held_up_seconds, 6),
         "text": news_sentence(kind, item),

@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 def write_listing(
     key: str,
     items: Sequence[Item],
-    ready: Callable[[Iterable[Item]], Iterable[dict[str, Any]]],
+    rows_of: Callable[[Iterable[Item]], Iterable[dict[str, Any]]],
     show: Callable[[Sequence[Item]], None],
     nothing: str,
     *,
@@ -27,11 +27,11 @@ def write_listing(
     from pipelines.cli.output.standard_streams import screen
 
     if form == "json":
-        answers.write_list(key, ready(items))
+        answers.write_list(key, rows_of(items))
     elif form == "jsonl":
-        answers.write_lines(ready(items))
+        answers.write_lines(rows_of(items))
     elif form == "csv":
-        answers.write_csv(list(LISTINGS[key]["properties"]), ready(items))
+        answers.write_csv(list(LISTINGS[key]["properties"]), rows_of(items))
     elif not items:
         screens.say(screen(), nothing)
     else:

@@ -15,7 +15,7 @@ import pytest
 from pipelines.analysis import in_process
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.analysis.parallel.workers import Workers
-from pipelines.cli.output.json_csv import dumps, inputs_ready, ready
+from pipelines.cli.output.json_csv import dumps, inputs_object, json_rows
 from pipelines.schema.tables import CONTRACT
 from tests.benchmarks.bench_parse import Maker
 from tests.conftest import ROOT
@@ -44,8 +44,8 @@ def _always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows_of(analysis: AnalysisResult) -> dict[str, bytes]:
     """The answer as JSON, by key."""
-    found = {key: b"\n".join(map(dumps, ready(table, getattr(analysis, key)))) for key, table in CONTRACT.items()}
-    return found | {"inputs": dumps(inputs_ready(analysis.inputs)), "layouts": repr(analysis.layouts).encode()}
+    found = {key: b"\n".join(map(dumps, json_rows(table, getattr(analysis, key)))) for key, table in CONTRACT.items()}
+    return found | {"inputs": dumps(inputs_object(analysis.inputs)), "layouts": repr(analysis.layouts).encode()}
 
 
 def by(processes: int, *paths: Path) -> AnalysisResult:
