@@ -11,7 +11,7 @@ the generation that others name at that time; where nobody names one, they are o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
@@ -20,17 +20,15 @@ from models.kafka.observations.actions import (
     GOING,
     ActionKind,
     MemberAction,
-    ends_ownership,
     follows_in_log,
     has_only_given_id,
     is_going,
     is_rebalance_notice,
-    is_refused_sync,
     says_old_generation,
-    says_unknown_member,
     stays_till_expiry,
     would_tell_of_leading,
 )
+from models.kafka.observations.coordinator_contacts import CoordinatorContacts
 from models.kafka.observations.knowledge import assigned_members
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
@@ -43,10 +41,15 @@ from models.kafka.reconstruction.client_generations import (
     SHOWINGS,
     ClientSight,
     ClientWindow,
+    DatedActions,
+    count_unheard,
     is_of_nameless,
     last_awaited,
+    removal_before,
     settled_at,
+    shows_beginning,
     unjoined_windows,
+    went_on,
     without_unanswered,
 )
 from models.tolerances import whole
@@ -112,6 +115,7 @@ class ClientWindows:
     """When a member's first state of the consumer protocol was logged."""
     _is_before_epochs: bool = False
     """Members acted before that."""
+    _contacts: CoordinatorContacts = field(default_factory=CoordinatorContacts)
 
     def begins_anew(self, generation: int) -> bool:
         """Whether a member that joins this generation joins a new life of the group.
@@ -164,14 +168,16 @@ class ClientWindows:
                 self._refused(actor, JOIN_REQUESTS)
                 self._in_touch.discard(actor)
                 self._cut_off.add(actor)
+                self._contacts.end(action, actor)
             elif action.kind is ActionKind.START:
                 self._in_touch.add(actor)
                 self._cut_off.discard(actor)
+                self._contacts.begin(action, actor)
             elif action.kind is ActionKind.JOIN_FAILED:
                 self._refused(actor)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
-            elif action.kind in _OPENINGS or self._shows_beginning(action):
+            elif action.kind in _OPENINGS or shows_beginning(action, of_epochs=self._has_epochs):
                 self._open(action, actor)
             elif self._newest is None and says_old_generation(action):
                 self._open(replace(action, kind=ActionKind.REBALANCE_NOTICED), actor)
@@ -188,12 +194,6 @@ class ClientWindows:
         actor = roster.actor(event.member_id, event.client_id, event.instance_id)
         members = {} if actor is None else {actor: event.member_id}
         self._last = ClientSight(event.generation, heard, at, members=members, has_nameless=True, is_only_heard=True)
-
-    def _shows_beginning(self, action: MemberAction) -> bool:
-        return is_rebalance_notice(action) or is_refused_sync(action) or says_unknown_member(action) or self._is_out(action)
-
-    def _is_out(self, action: MemberAction) -> bool:
-        return ends_ownership(action) and not self._has_epochs  # of epochs, it may give up only what moves
 
     @property
     def _has_epochs(self) -> bool:
@@ -375,7 +375,9 @@ class ClientWindows:
         gone_at = last.gone_at
         if gone_at is not None and not self._has_come_after(last.joined.at, gone_at):
             yield from self._emptied(last)
-        begun = (action for action, _ in self._candidates(last.joined.at, FOREVER) if action.kind in JOIN_REQUESTS or not self._was_empty)
+        candidates = self._candidates(last.joined.at, FOREVER)
+        heard = candidates[count_unheard(candidates, self._contacts, last) :]
+        begun = (action for action, _ in heard if action.kind in JOIN_REQUESTS or not self._was_empty)
         if (started := next(begun, None)) is None:
             return
         over = last_awaited(self._candidates(last.joined.at, FOREVER, *GOING)) if last.was_begun_by_others else None
@@ -409,27 +411,24 @@ class ClientWindows:
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
-        shown = GOING if last is not None and self._went_on(last, sight) else ()
+        gone = self._candidates(began, sight.joined.at, *GOING)
+        shown = GOING if last is not None and went_on(last, gone) else ()
         candidates = without_unanswered(self._candidates(began, sight.joined.at, *shown), sight)
-        if last is None and not announced and (removal := self._removal_before(sight)) is not None:
+        if last is not None:
+            candidates = yield from self._reached(last, sight, candidates, is_announced=announced)
+        removals = self._candidates(began, sight.joined.at, ActionKind.FENCED) if last is None and not announced else []
+        if (removal := removal_before(sight, removals)) is not None:
             yield ClientWindow(removal.generation, False, "superseded", removal)
-            later = [(action, actor) for action, actor in candidates if action.at > removal.at]
+            later = [pair for pair in candidates if pair[0].at > removal.at]
             candidates = later or [(replace(removal, kind=ActionKind.JOIN), None)]  # it joins again at once
-        if last is not None and last.resumed_at is not None:
-            lost_at = last.resumed_at - CLOCK_TOLERANCE_US
-            lost = [action for action, _ in candidates if action.at < lost_at]
-            candidates = [(action, actor) for action, actor in candidates if action.at >= lost_at]
-            if lost and not announced:
-                yield ClientWindow(last.generation, False, "coordinator_lost", lost[0])
         begun = [action for action, _ in candidates]
-        has_gone = any(map(is_going, begun if shown else begun[:1]))
+        over_at = {actor: action.at for action, actor in candidates if is_going(action) or self._has_ended(action, actor, sight)}
+        has_gone = any(map(is_going, begun if shown else begun[:1])) or any(self._has_ended(*pair, sight) for pair in candidates[:1])
         if not announced and has_gone and known is not None and before is not None and known < before:
             over = last_awaited(candidates)  # it began a generation that no log shows
-            yield ClientWindow(known, False, "superseded" if over is None else "stable", begun[0], over, over)
-            gone_at = {actor: action.at for action, actor in candidates if is_going(action)}
-            begun = [
-                action for action, actor in candidates[1:] if action.kind in JOIN_REQUESTS and action.at > gone_at.get(actor, -FOREVER)
-            ]
+            yield ClientWindow(known, self._was_empty, "superseded" if over is None else "stable", begun[0], over, over)
+            requests = (pair for pair in candidates[1:] if pair[0].kind in JOIN_REQUESTS)
+            begun = [action for action, actor in requests if action.at > over_at.get(actor, -FOREVER)]
         started = next(iter(begun), None)
         yield ClientWindow(
             before,
@@ -443,24 +442,23 @@ class ClientWindows:
             announced,
         )
 
-    def _went_on(self, last: ClientSight, sight: ClientSight) -> bool:
-        """Whether others made a generation after one or more had gone."""
-        candidates = self._candidates(last.joined.at, sight.joined.at, *GOING)
-        if last.has_follower or (last.was_begun_by_others and last_awaited(candidates) is not None):
-            return True
-        return last.has_others and bool(candidates) and says_unknown_member(candidates[0][0])
+    def _reached(
+        self, last: ClientSight, sight: ClientSight, candidates: DatedActions, *, is_announced: bool
+    ) -> Generator[ClientWindow, None, DatedActions]:
+        """Leave out what was lost with another coordinator, a window if any heard."""
+        lost_at = last.resumed_at - CLOCK_TOLERANCE_US if last.resumed_at is not None else -FOREVER
+        lost = [action for action, _ in candidates if action.at < lost_at]
+        later = [pair for pair in candidates if pair[0].at >= lost_at]
+        count = count_unheard(later, self._contacts, last, sight)
+        in_vain = later[:count]
+        if not lost and any(is_rebalance_notice(action) for action, _ in in_vain):
+            lost = [in_vain[0][0]]
+        if lost and not is_announced:
+            yield ClientWindow(last.generation, False, "coordinator_lost", lost[0])
+        return later[count:]
 
-    def _removal_before(self, sight: ClientSight) -> MemberAction | None:
-        """The first line of a member that was out, and came back.
-
-        The log begins with it. A generation was made without it, unless none lies between its two.
-        """
-        heard = (pair for pair in self._candidates(-FOREVER, sight.joined.at, ActionKind.FENCED) if says_unknown_member(pair[0]))
-        is_nameless = sight.has_nameless or len(sight.members) == 1
-        removal = next((action for action, actor in heard if actor in sight.members or (actor is None and is_nameless)), None)
-        if removal is None or sight.generation is None:
-            return removal
-        return removal if removal.generation is not None and leaves_room(removal.generation, sight.generation) else None
+    def _has_ended(self, action: MemberAction, actor: str | None, sight: ClientSight) -> bool:
+        return action.kind in JOIN_REQUESTS and self._contacts.has_ended(action, actor, sight.joined.at)
 
     def _emptied(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         gone_at = last.gone_at if last is not None and not self._was_empty else None
@@ -468,6 +466,7 @@ class ClientWindows:
             return
         self._was_empty = True
         leaves = self._candidates(last.joined.at, gone_at, *GOING)
+        leaves = leaves[count_unheard(leaves, self._contacts, last) :]
         if leaves and not last.of_epoch and not last.is_announced and not self._is_announced(next_generation(last.generation), gone_at):
             yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         gone = [action for action, _ in leaves if is_going(action)]
@@ -485,13 +484,14 @@ class ClientWindows:
         announced_at = self._announced.get(generation) if generation is not None else None
         return announced_at is not None and (at < BEFORE_ANY_TIME_US or abs(announced_at - at) <= NEAR_US)
 
-    def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> list[tuple[MemberAction, str | None]]:
+    def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> DatedActions:
         """Actions that may begin a rebalance, and those of more kinds."""
         kinds = {*_BEGINNINGS, *more_kinds}
         actions_of = ((action, actor) for actor, actions in self._openings.items() for action in actions if after < action.at <= until)
         return sorted((pair for pair in actions_of if pair[0].kind in kinds), key=lambda pair: pair[0].at)
 
     def _keep_openings(self, after: int) -> None:
+        self._contacts.forget(after)
         kept = ((actor, [action for action in actions if action.at > after]) for actor, actions in self._openings.items())
         self._openings = {actor: actions for actor, actions in kept if actions}
 

@@ -538,6 +538,109 @@ def test_members_that_left_with_a_generation_unseen_do_not_begin_the_next() -> N
     assert shown(all_windows(windows)) == [(4, "superseded", 1, None), (5, "open", 20, 21)]
 
 
+ASKS, ASKS_AGAIN = act(K.JOIN, 3, "a"), act(K.JOIN, 6, "a")
+
+
+@pytest.mark.parametrize(
+    ("actions", "generation", "expected"),
+    [
+        ([ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 6, [(4, "superseded", 3), (5, "open", 6)]),
+        ([ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 5, [(4, "open", 3)]),
+        ([ASKS, act(K.START, 3, "a"), ASKS_AGAIN], 6, [(5, "open", 3)]),
+        ([ASKS, act(K.START, 5, "b"), ASKS_AGAIN], 6, [(5, "open", 3)]),
+        ([ASKS, act(K.LOST_COORDINATOR, 4, "a"), act(K.START, 5, "a"), ASKS_AGAIN], 6, [(5, "open", 6)]),
+        ([act(K.REBALANCE_NOTICED, 2, "b"), ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 6, [(5, "open", 2)]),
+        ([ASKS, act(K.START, 5, "a"), act(K.START, 7, "b"), act(K.JOIN, 8, "b"), ASKS_AGAIN], 6, [(4, "superseded", 3), (5, "open", 6)]),
+    ],
+    ids=["ended", "no generation between", "no other process", "another's process", "refused", "begun by others", "both ended"],
+)
+def test_a_generation_of_processes_that_ended_before_an_answer_is_a_rebalance_of_its_own(
+    actions: list[MemberAction], generation: int, expected: list[tuple[int, str, int]]
+) -> None:
+    windows = feed(joined("a", "b"), *sorted(actions, key=lambda action: action.at), act(K.JOINED, 9, "a", generation))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == expected
+
+
+def by_java(kind: ActionKind, at: int, who: str) -> MemberAction:
+    action = act(kind, at, who)
+    return replace(action, event=replace(action.event, message="kafka.client.note"))
+
+
+LEFT, LATER = act(K.LEAVE, 5 * SECOND, "a"), 20 * SECOND
+OTHER = (act(K.START, LATER - 1, "c", node="2"), act(K.JOIN, LATER, "c"), act(K.START, LATER + 1, "b", node="2"))
+SAME = (act(K.START, LATER - 1, "c", node="1"), act(K.JOIN, LATER, "c"))
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ([LEFT, *OTHER], [(4, "open", LATER)]),
+        ([LEFT, *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.START, LATER - 1, "c"), act(K.JOIN, LATER, "c")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.REBALANCE_NOTICED, 6 * SECOND, "b"), *OTHER], [(4, "coordinator_lost", 5 * SECOND), (4, "open", LATER)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 9 * SECOND, "b"), *SAME], [(4, "open", LATER)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 9 * SECOND + 1, "b"), *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 9 * SECOND, "a"), *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.REBALANCE_NOTICED, 6 * SECOND, "b"), act(K.LOST_COORDINATOR, 7 * SECOND, "b"), *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 7 * SECOND, "b"), act(K.REBALANCE_NOTICED, LATER, "b")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, by_java(K.LEAVE, LATER, "d")], [(4, "open", LATER)]),
+        ([LEFT, by_java(K.LEAVE, 9 * SECOND, "d")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.LEAVE, LATER, "d")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, *SAME, by_java(K.REBALANCE_NOTICED, LATER + 1, "b")], [(4, "open", LATER)]),
+        ([LEFT, by_java(K.REBALANCE_NOTICED, LATER, "b")], [(4, "open", 5 * SECOND)]),
+        ([act(K.POLL_TIMEOUT, 5 * SECOND - 1, "a"), LEFT, *OTHER], [(4, "open", LATER)]),
+    ],
+    ids=[
+        "another coordinator",
+        "the same coordinator",
+        "an unknown coordinator",
+        "heard of at the old coordinator",
+        "others lose it soon",
+        "others lose it later",
+        "it loses it",
+        "heard of before it was lost",
+        "heard of as it is found again",
+        "nobody heard of it",
+        "nobody had to hear of it",
+        "nobody would tell",
+        "heard of another one",
+        "heard of late",
+        "after a late poll",
+    ],
+)
+def test_a_leave_that_no_coordinator_heard_begins_nothing(actions: list[MemberAction], expected: list[tuple[int, str, int]]) -> None:
+    windows = feed(joined("a", "b", "d"), *(act(K.START, 1, name, node="1") for name in "abd"))
+    feed(windows, *sorted(actions, key=lambda action: action.at), act(K.JOINED, 30 * SECOND, "b", 5))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == expected
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"),
+    [(5, [(4, "open", LATER)]), (6, [(4, "empty", 5 * SECOND), (5, "open", LATER)])],
+)
+def test_the_only_member_left_unheard_if_its_group_never_went_empty(generation: int, expected: list[tuple[int, str, int]]) -> None:
+    windows = feed(joined("a"), LEFT, act(K.JOIN, LATER, "a"), act(K.JOINED, LATER + 9, "a", generation))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == expected
+
+
+def test_a_group_goes_empty_from_the_first_leave_that_was_heard() -> None:
+    windows = feed(joined("a", "b"), LEFT, by_java(K.LEAVE, LATER, "b"))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == [(4, "empty", LATER)]
+    windows = feed(joined("a", "b"), *(act(K.START, 1, name, node="1") for name in "ab"), LEFT)
+    feed(windows, act(K.START, LATER - 1, "b", node="2"), act(K.LEAVE, LATER, "b"))
+    assert [window[:3] for window in shown(all_windows(windows))] == [(4, "empty", LATER)]
+
+
+def test_at_the_logs_end_a_leave_at_another_coordinator_began_nothing() -> None:
+    windows = feed(joined("a", "b"), *(act(K.START, 1, name, node="1") for name in "ab"), LEFT, *OTHER)
+
+    assert [window[:3] for window in shown(list(windows.open_window()))] == [(4, "open", LATER)]
+
+
 # -- the logs' end -------------------------------------------------------------------------------------------------
 
 
