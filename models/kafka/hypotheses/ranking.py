@@ -23,6 +23,7 @@ from models.kafka.hypotheses.elimination import (
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
+from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
@@ -85,6 +86,7 @@ def rank(context: RebalanceContext) -> Ranking:
         share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
         for hypothesis in hypotheses:
             hypothesis.probability *= share
+            hypothesis.supporting_actions = [*hypothesis.supporting_actions, *gaps_in_assignment(context)]
         hypotheses = [*hypotheses, Hypothesis(rival, 1 - share, settled_by=EARLIER_LINES)]
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
@@ -142,9 +144,9 @@ def _is_coordinator_silent(context: RebalanceContext, trigger: MemberAction) -> 
 
 
 def _do_others_act(context: RebalanceContext) -> bool:
-    """Whether members without a log came or went, or are known by name."""
+    """Whether members without a log came, went, have names or partitions."""
     named = {**context.members_before, **context.members_after}
-    return context.known.others_act or any(actor not in context.known.clients for actor in named)
+    return context.known.others_act or any(actor not in context.known.clients for actor in named) or bool(gaps_in_assignment(context))
 
 
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:

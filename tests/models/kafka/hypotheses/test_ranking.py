@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
@@ -11,7 +12,7 @@ from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothes
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from tests.models.kafka.hypotheses.contexts import NOW, act, by_client, by_request, context, started
+from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, by_client, by_request, context, started
 
 K = ActionKind
 TOLD = "group is already rebalancing"
@@ -188,6 +189,19 @@ def test_others_may_have_begun_it_unless_all_are_known(values: dict[str, object]
     rejoin = by_client(K.REJOIN, 0)
 
     assert (Cause.MEMBER_LEAVE in rivals(rejoin, **values)) is unseen
+
+
+GAP = (by_client(K.ASSIGNED, -99 * SECOND, "a", partitions=["x-0"]), by_client(K.ASSIGNED, -99 * SECOND, "b", partitions=["x-2"]))
+
+
+@pytest.mark.parametrize("trigger", [by_client(K.LEAVE, 0), by_client(K.JOIN, 0, "c")], ids=["leave", "join"])
+def test_a_partition_that_no_member_got_shows_that_others_may_have_begun_it(trigger: MemberAction) -> None:
+    known = {"witness": Witness.CLIENT, "clients": {"a", "b", "c"}, "assignors": {4: "range"}, "last": ("b", "c")}
+    ranking = rank(context(trigger, *GAP, **known))  # type: ignore[arg-type]
+
+    assert ranking.best.probability <= weights.SEEN_FIRST.value
+    assert [action for action in ranking.best.supporting_actions if action in GAP] == list(GAP)
+    assert rank(context(trigger, **known)).best.probability > weights.SEEN_FIRST.value  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("others_act", "clients", "unseen"), [(False, {"a", "b"}, False), (True, {"a", "b"}, True), (False, {"a"}, True)])
