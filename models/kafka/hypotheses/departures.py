@@ -22,7 +22,14 @@ from models.kafka.hypotheses.timeouts import (
     rebalance_timeout_us,
 )
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, says_group_went_on, says_unknown_member
+from models.kafka.observations.actions import (
+    ActionKind,
+    MemberAction,
+    is_rebalance_notice,
+    is_unknown_as_it_joins,
+    says_group_went_on,
+    says_unknown_member,
+)
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
 from models.units import FOREVER, US_PER_MS
@@ -350,7 +357,7 @@ def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
     back = [
         action
         for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
-        if context.actor(action) in joined and (says_unknown_member(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
+        if context.actor(action) in joined and (says_unknown_member(action) or is_unknown_as_it_joins(action))
     ]
     actors = {context.actor(action): action for action in reversed(back)}
     if actors and is_apart:

@@ -23,7 +23,7 @@ from models.kafka.hypotheses.hypothesis import (
 )
 from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, gives_up_some, is_rebalance_notice
+from models.kafka.observations.actions import ActionKind, MemberAction, gives_up_some, is_rebalance_notice, is_unknown_as_it_joins
 from models.kafka.observations.knowledge import CONNECT
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
@@ -218,6 +218,8 @@ def _has_one_given_up(context: RebalanceContext) -> bool:
     """
     since = context.start - LOOK_BACK_US
     if any(context.actions_of(ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT, start=since, end=context.start)):
+        return False
+    if any(map(is_unknown_as_it_joins, context.actions_of(ActionKind.JOIN_FAILED, start=since, end=context.start))):
         return False
     return any(map(gives_up_some, context.actions_of(ActionKind.REVOKE, start=since, end=context.start)))
 

@@ -282,6 +282,11 @@ def test_who_gave_up_partitions_may_have_gone(kind: ActionKind) -> None:
     assert had_members(context(by_client(K.REVOKE), by_client(kind, -LOOK_BACK_US), **UNKNOWN))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("why", "had"), [("UNKNOWN_MEMBER_ID", False), ("MEMBER_ID_REQUIRED", True), (None, True)])
+def test_who_is_refused_as_unknown_gave_up_partitions_of_a_group_that_may_be_empty(why: str | None, had: bool) -> None:
+    assert had_members(context(by_client(K.REVOKE, -2), by_client(K.JOIN_FAILED, -1, why=why), **UNKNOWN)) is had  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("gone", "held"),
     [
