@@ -12,7 +12,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
-from models.kafka.hypotheses.joins import restarts
+from models.kafka.hypotheses.joins import came_meanwhile, restarts
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
     had_coordinator_moved,
@@ -47,7 +47,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     if action is None and leaves:
         action = min(leaves.values(), key=lambda a: abs(a.at - context.start))
     actor = context.actor(action) if action else None
-    returned = context.joiners.get(actor) if actor else None
+    returned = context.joiners.get(actor) or came_meanwhile(context, action) if actor and action else None
     hypotheses = kind_of_leave(context, actor, action)
     likeliest = hypotheses[0].cause
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:

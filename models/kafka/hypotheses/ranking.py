@@ -261,12 +261,24 @@ def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool
     if action.event.witness is Witness.REQUEST:
         return action.event.time_us < context.start and bool(int_field(action.event, "error_code")) and not has_only_given_id(action)
     actor = context.actor(action)
+    if (request := _request_of(context, action)) is not None:
+        return _was_refused_before(context, request)
     failures = (
         context.actions_of(ActionKind.JOIN_FAILED, start=action.at - 1, end=context.start - 1)
         if action.event.witness is Witness.CLIENT
         else ()
     )
     return any(context.actor(failure) == actor and not has_only_given_id(failure) for failure in failures)
+
+
+def _request_of(context: RebalanceContext, action: MemberAction) -> MemberAction | None:
+    """The request that a client's line announces, by the request log."""
+    if action.event.witness is not Witness.CLIENT:
+        return None
+    actor, since, until = context.actor(action), action.at - CLOCK_TOLERANCE_US - 1, action.at + CLOCK_TOLERANCE_US
+    requests = context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=since, end=until)
+    of_actor = (request for request in requests if request.event.witness is Witness.REQUEST and context.actor(request) == actor)
+    return min(of_actor, key=lambda request: abs(request.at - action.at), default=None)
 
 
 def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:

@@ -11,18 +11,17 @@ from models.kafka.cluster.facts import ClusterFacts, TopicChange
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import (
-    FOLLOWUP_US,
     first_of_empty,
     had_members,
     has_gone_as_it_came,
     propose_join,
-    propose_rejoin,
     restarts,
     returned_unseen,
 )
+from models.kafka.hypotheses.rejoins import FOLLOWUP_US, propose_rejoin
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.tolerances import CONNECT_DELAY_US, PHASE_OVERRUN_US, PROBING_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
+from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US
 from models.units import US_PER_MS
 from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started
 from tests.models.kafka.hypotheses.test_departures import of, shares
@@ -195,6 +194,45 @@ def test_the_first_of_an_empty_group(values: dict[str, object], weight: weights.
     assert shares(first_of_empty(rebalance, [JOIN], 0.9)) == (of(weight) if weight else {Cause.NEW_GROUP: 0.9})
     first = {Cause.NEW_GROUP: round(weights.FIRST_MEMBER.value, 6)}
     assert shares(propose_join(rebalance, JOIN)) == (of(weight) if weight else first)
+
+
+NEWCOMER = by_client(K.JOIN, 0, "c", member="")
+SILENT = {"witness": Witness.CLIENT, "tell_joins": {"a", "b", "c"}, "clients": {"a", "b", "c"}, "last": ("a", "c")}
+
+
+@pytest.mark.parametrize(
+    ("values", "actions", "doubted"),
+    [
+        ({}, [], True),
+        ({"joined": line("GenerationStarted", NOW + HEARD_US, node="1", generation=5)}, [], True),
+        ({"joined": line("GenerationStarted", NOW + HEARD_US + 1, node="1", generation=5)}, [], False),
+        ({"last": ("a", "b", "c")}, [], False),
+        ({"witness": Witness.REQUEST}, [], False),
+        ({}, [by_client(K.STEP, -GROUP_MIN_SESSION_US, "b")], True),
+        ({}, [by_client(K.STEP, 1 - GROUP_MIN_SESSION_US, "b")], False),
+        ({}, [by_client(K.REJOIN, 5, "b")], False),
+        ({}, [by_client(K.FENCED, 60 * SECOND, "b")], True),
+        ({}, [by_client(K.STEP, -9, "a")], True),
+    ],
+    ids=[
+        "gone without a line",
+        "a short phase",
+        "waited for",
+        "still a member",
+        "by requests",
+        "silent for a session",
+        "alive before",
+        "alive meanwhile",
+        "back later",
+        "another one alive",
+    ],
+)
+def test_who_joins_as_another_may_have_expired_did_not_surely_begin_it(
+    values: dict[str, object], actions: list[MemberAction], doubted: bool
+) -> None:
+    rebalance = context(*actions, NEWCOMER, **SILENT | values)  # type: ignore[arg-type]
+
+    assert (shares(propose_join(rebalance, NEWCOMER)) == of(weights.APPEARED_AND_SILENT)) is doubted
 
 
 UNKNOWN = {"state_before": None, "first": (), "last": ()}

@@ -155,6 +155,29 @@ def test_the_request_log_tells_the_same_action(away: int, same: bool) -> None:
     assert find_trigger(context(certain, request)) == certain
 
 
+SAYS = by_client(K.REJOIN, -9, "a")
+
+
+@pytest.mark.parametrize(
+    ("requests", "triggers"),
+    [
+        ([], True),
+        ([by_request(K.REJOIN, -8, "a", error_code=25)], False),
+        ([by_request(K.REJOIN, -8, "a", error_code=0)], True),
+        ([by_request(K.REJOIN, -8, "a", error_code=79)], True),
+        ([by_request(K.REJOIN, -8, "b", error_code=25)], True),
+        ([by_request(K.REJOIN, -9 - CLOCK_TOLERANCE_US, "a", error_code=25)], False),
+        ([by_request(K.REJOIN, -10 - CLOCK_TOLERANCE_US, "a", error_code=25)], True),
+        ([by_request(K.REJOIN, -30, "a", error_code=25), by_request(K.REJOIN, -8, "a", error_code=0)], True),
+    ],
+    ids=["untold", "refused", "answered", "given an id", "another's", "at the limit", "long before", "refused before"],
+)
+def test_a_join_of_which_the_request_log_says_that_it_was_refused_triggers_nothing(requests: list[MemberAction], triggers: bool) -> None:
+    trigger = find_trigger(context(*requests, SAYS))
+
+    assert (trigger is not None and context().actor(trigger) == "a") is triggers
+
+
 def test_a_member_that_missed_a_generation_leaves_in_vain() -> None:
     leave = by_client(K.LEAVE, 0)
     known = {"generations": {3: {"a": "A"}, 4: {"a": "A", "b": "B"}}, "tell_joins": {"a"}}
