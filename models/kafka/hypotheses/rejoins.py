@@ -219,7 +219,8 @@ def _topics_or_metadata(
         by_metadata = next(prior.value for prior, true in zip(weights.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
         return [Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, actions)]
     if _may_follow_up(context):
-        sure = (weights.FOLLOWUP_COOPERATIVE if _is_cooperative(context) else weights.FOLLOWUP).value
+        is_sure = _is_cooperative(context) and not _follows_another_rejoin(context, actor)
+        sure = (weights.FOLLOWUP_COOPERATIVE if is_sure else weights.FOLLOWUP).value
         return [
             Hypothesis(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(context, actions)),
             Hypothesis(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
@@ -268,6 +269,18 @@ def _may_follow_up(context: RebalanceContext) -> bool:
     if previous is None or ended is None or previous.outcome != "stable" or previous.state_before is State.EMPTY:
         return False
     return 0 <= context.start - ended <= FOLLOWUP_US and _eager_is_excluded(context)
+
+
+def _follows_another_rejoin(context: RebalanceContext, actor: str | None) -> bool:
+    """Whether another member had joined again unasked right before.
+
+    What one is configured to read anew, each of the others may be, one after the other.
+    """
+    began = context.previous.started if context.previous is not None else None
+    if began is None or text_field(began, "reason_id") not in _UNASKED:
+        return False
+    member_id = text_field(began, "reason_member_id")
+    return member_id is not None and actor is not None and context.roster.actor(member_id, None, None) != actor
 
 
 def _eager_is_excluded(context: RebalanceContext) -> bool:

@@ -215,12 +215,13 @@ class RebalanceContext:
         return before is not None and after is not None and before != after and is_dynamic
 
     def _has_new_id(self, actor: str | None) -> bool:
-        """Whether a client was out of the last generation, and joins anew.
+        """Whether a client was out of the last generation, if any saw it, and joins anew.
 
         It gets an id that no earlier generation had. Its log tells each of its joins, and told of one before.
         """
         before, after = self.window.generation_before, self.members_after.get(actor or "")
-        if before is None or after is None or actor in self.members_before or not self.members_before or actor not in self.known.tell_joins:
+        is_unknown = before is None or (before in self.known.generations and not self.members_before)
+        if before is None or after is None or is_unknown or actor in self.members_before or actor not in self.known.tell_joins:
             return False
         first = self._first_joins.get(actor)
         return self.known.first_generation.get(after, before) > before and first is not None and first <= before

@@ -108,11 +108,19 @@ class ClientSight:
         return [actor for actor in self.members if actor not in self.left] or [actor for actor, at in self.left.items() if at == last_at]
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all its members are known, as far as lines tell."""
+        is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
+        return not (self.has_nameless or self.was_begun_by_others) and is_counted and bool(self.members)
+
+    def has_nobody_in(self, later: ClientSight) -> bool:
+        """Whether all its members are known, and none is in a later generation."""
+        return self.is_whole and all(later.members.get(actor) != member_id for actor, member_id in self.members.items())
+
+    @property
     def gone_at(self) -> int | None:
         """Time at which the last member left; None if one may have stayed."""
-        is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
-        is_whole = not (self.has_nameless or self.was_begun_by_others) and is_counted
-        return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
+        return max(self.left.values()) if self.is_whole and len(self.left) == len(self.members) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +228,34 @@ def _tells_of_rebalances(action: MemberAction) -> bool:
     return known_library(library_of(action.event.message.rpartition(".")[0])).logs_rebalances
 
 
+def unanswered_requests(candidates: DatedActions, contacts: CoordinatorContacts, sight: ClientSight) -> DatedActions:
+    """Requests to join that no answer followed, nor a leave.
+
+    Their clients are not in the generation, or asked once more as other processes.
+    """
+    gone_at = {actor: action.at for action, actor in candidates if is_going(action)}
+    requests = ((action, actor) for action, actor in candidates if actor is not None and action.kind in JOIN_REQUESTS)
+    lasting = ((action, actor) for action, actor in requests if action.at > gone_at.get(actor, -FOREVER))
+    return [
+        (action, actor) for action, actor in lasting if actor not in sight.members or contacts.has_ended(action, actor, sight.joined.at)
+    ]
+
+
+def unseen_window(candidates: DatedActions, generation: int, *, from_empty: bool) -> ClientWindow:
+    """The rebalance that made a generation which no log shows."""
+    over = last_awaited(candidates)
+    return ClientWindow(generation, from_empty, "superseded" if over is None else "stable", candidates[0][0], over, over)
+
+
+def begun_after_unseen(candidates: DatedActions, unanswered: DatedActions) -> list[MemberAction]:
+    """Requests to join behind a generation that no log shows."""
+    over_at = {actor: action.at for action, actor in candidates if is_going(action)}
+    for action, actor in unanswered:
+        over_at[actor] = max(action.at, over_at.get(actor, action.at))
+    requests = (pair for pair in candidates[1:] if pair[0].kind in JOIN_REQUESTS)
+    return [action for action, actor in requests if action.at > over_at.get(actor, -FOREVER)]
+
+
 def went_on(last: ClientSight, candidates: DatedActions) -> bool:
     """Whether others made a generation after one or more had gone."""
     if last.has_follower or (last.was_begun_by_others and last_awaited(candidates) is not None):
@@ -288,9 +324,11 @@ def unjoined_windows(candidates: DatedActions, generation: int | None, apart_us:
         last_at = action.at
 
 
-def is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
-    """Whether a nameless member's assignment is of a generation.
+def is_of_generation(action: MemberAction, actor: str | None, sight: ClientSight) -> bool:
+    """Whether an assignment is of a generation that its member did not join.
 
-    Lines of kafka-python name the generation as a member joins, and not again as it is assigned partitions.
+    Its line names it, or is of a nameless member: those of kafka-python name the generation as it joins, and not again.
     """
-    return action.generation == sight.generation or (action.generation is None and sight.has_nameless)
+    if action.generation is not None:
+        return action.generation == sight.generation
+    return actor is None and sight.has_nameless

@@ -42,13 +42,16 @@ from models.kafka.reconstruction.client_generations import (
     ClientSight,
     ClientWindow,
     DatedActions,
+    begun_after_unseen,
     count_unheard,
-    is_of_nameless,
+    is_of_generation,
     last_awaited,
     removal_before,
     settled_at,
     shows_beginning,
+    unanswered_requests,
     unjoined_windows,
+    unseen_window,
     went_on,
     without_unanswered,
 )
@@ -189,11 +192,12 @@ class ClientWindows:
         """
         if self._newest is not None or self._is_told or self._has_epochs or not event.generation or event.generation < 1:
             return
-        at = event.time_us
-        heard = MemberAction(ActionKind.STEP, at, event.member_id, event.client_id, event.instance_id, None, event.generation, event)
+        heard = MemberAction(
+            ActionKind.STEP, event.time_us, event.member_id, event.client_id, event.instance_id, None, event.generation, event
+        )
         actor = roster.actor(event.member_id, event.client_id, event.instance_id)
         members = {} if actor is None else {actor: event.member_id}
-        self._last = ClientSight(event.generation, heard, at, members=members, has_nameless=True, is_only_heard=True)
+        self._last = ClientSight(event.generation, heard, event.time_us, members=members, has_nameless=True, is_only_heard=True)
 
     @property
     def _has_epochs(self) -> bool:
@@ -258,13 +262,12 @@ class ClientWindows:
 
     def _sight_of(self, generation: int) -> ClientSight | None:
         """The generation in the group's present life."""
-        windows = [*self._waiting[::-1], *([self._last] if self._last is not None else [])]
-        return next((sight for sight in windows if sight.generation == generation), None)
+        return next((sight for sight in (*self._waiting[::-1], self._last) if sight is not None and sight.generation == generation), None)
 
     def _synced(self, action: MemberAction, actor: str | None) -> None:
         """Take an assignment, or a join without a generation."""
         newest = self._newest
-        is_of_newest = newest is not None and (actor in newest.members or (actor is None and is_of_nameless(action, newest)))
+        is_of_newest = newest is not None and (actor in newest.members or is_of_generation(action, actor, newest))
         if newest is None or not is_of_newest or (action.generation is not None and action.generation != newest.generation):
             if actor is not None and action.generation is None:
                 self._joined_unnamed(action, actor)
@@ -275,6 +278,8 @@ class ClientWindows:
         if newest.generation is None and self._has_begun_since(actor, newest.last_at, action.at):
             self._joined_unnamed(action, actor)
             return
+        if actor is not None and actor not in newest.members:
+            self._take_in(newest, action, actor)  # the line of its join is missing
         newest.synced = newest.synced or action
         newest.has_follower = newest.has_follower or would_tell_of_leading(action)
         newest.last_at = max(newest.last_at, action.at)
@@ -326,8 +331,8 @@ class ClientWindows:
         It was refused and began nothing, or was lost with the coordinator.
         """
         lost = frozenset(kinds) - {ActionKind.FENCED}  # which it only heard
-        sights = [*self._waiting, *([self._last] if self._last is not None else [])]
-        joined_at = max((sight.joined.at for sight in sights if actor in sight.members), default=-FOREVER)
+        sights = (sight for sight in (self._last, *self._waiting) if sight is not None and actor in sight.members)
+        joined_at = max((sight.joined.at for sight in sights), default=-FOREVER)
         kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in lost]
         if kept:
             self._openings[actor] = kept
@@ -402,11 +407,9 @@ class ClientWindows:
         return any(abs(announced_at - at) <= NEAR_US for announced_at in self._announced.values())
 
     def _window(self, sight: ClientSight) -> Iterator[ClientWindow]:
-        if sight.of_epoch:
+        if sight.of_epoch or (sight.generation is None and self._is_logged_near(sight.joined.at)):
             return
         last = self._last
-        if sight.generation is None and self._is_logged_near(sight.joined.at):
-            return
         known = None if last is None or last.generation is None else last.generation + self._was_empty
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
@@ -422,17 +425,18 @@ class ClientWindows:
             later = [pair for pair in candidates if pair[0].at > removal.at]
             candidates = later or [(replace(removal, kind=ActionKind.JOIN), None)]  # it joins again at once
         begun = [action for action, _ in candidates]
-        over_at = {actor: action.at for action, actor in candidates if is_going(action) or self._has_ended(action, actor, sight)}
-        has_gone = any(map(is_going, begun if shown else begun[:1])) or any(self._has_ended(*pair, sight) for pair in candidates[:1])
+        unanswered = unanswered_requests(candidates, self._contacts, sight)
+        has_gone = any(map(is_going, begun if shown else begun[:1])) or unanswered[:1] == candidates[:1] != []
+        was_empty = self._was_empty
         if not announced and has_gone and known is not None and before is not None and known < before:
-            over = last_awaited(candidates)  # it began a generation that no log shows
-            yield ClientWindow(known, self._was_empty, "superseded" if over is None else "stable", begun[0], over, over)
-            requests = (pair for pair in candidates[1:] if pair[0].kind in JOIN_REQUESTS)
-            begun = [action for action, actor in requests if action.at > over_at.get(actor, -FOREVER)]
+            window = unseen_window(candidates, known, from_empty=was_empty)  # it began a generation that no log shows
+            was_empty = not unanswered and last is not None and known + 1 == before and last.has_nobody_in(sight)
+            yield replace(window, outcome="empty", member_count=0) if was_empty else window
+            begun = begun_after_unseen(candidates, unanswered)
         started = next(iter(begun), None)
         yield ClientWindow(
             before,
-            sight.generation == 1 or (self._was_empty and before in {known, None}),
+            sight.generation == 1 or (was_empty and (before in {known, None} or not self._was_empty)),
             "stable" if sight.synced is not None else "superseded" if self._waiting else "open",
             started if announced else started or sight.joined,
             sight.joined,
@@ -456,9 +460,6 @@ class ClientWindows:
         if lost and not is_announced:
             yield ClientWindow(last.generation, False, "coordinator_lost", lost[0])
         return later[count:]
-
-    def _has_ended(self, action: MemberAction, actor: str | None, sight: ClientSight) -> bool:
-        return action.kind in JOIN_REQUESTS and self._contacts.has_ended(action, actor, sight.joined.at)
 
     def _emptied(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         gone_at = last.gone_at if last is not None and not self._was_empty else None

@@ -21,6 +21,7 @@ from models.kafka.hypotheses.joins import (
 from models.kafka.hypotheses.rejoins import FOLLOWUP_US, propose_rejoin
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
+from models.kafka.observations.roster import RosterMember
 from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US
 from models.units import US_PER_MS
 from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started
@@ -552,6 +553,25 @@ def test_a_follow_up_comes_soon(lag: int | None, previous: object, follows: bool
         assert (found.get(Cause.COOPERATIVE_FOLLOWUP) == round(weight.value, 6)) is follows
         assert not follows or found[Cause.METADATA_CHANGE] == round((1 - weight.value) / 2, 6)
     assert Cause.COOPERATIVE_FOLLOWUP not in shares(rejoin(assignors={4: "range"}, **values)) or not follows  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("reason", "who", "is_sure"),
+    [
+        ("update_metadata", "B", False),
+        ("leader_rejoin", "B", False),
+        ("update_metadata", "A", True),
+        ("new_member", "B", True),
+        (None, None, True),
+    ],
+)
+def test_a_follow_up_behind_another_ones_rejoin_may_be_a_change_that_all_make(reason: str | None, who: str | None, is_sure: bool) -> None:
+    began = started(-SECOND, reason_id=reason, reason_member_id=who)
+    previous, members = before(started=began), [RosterMember(name.upper(), client_id=name) for name in "ab"]
+    rebalance = rejoin(assignors={4: "cooperative-sticky"}, previous=previous, previous_ended_at=NOW - 9, members=members)
+
+    weight = weights.FOLLOWUP_COOPERATIVE if is_sure else weights.FOLLOWUP
+    assert shares(rebalance)[Cause.COOPERATIVE_FOLLOWUP] == round(weight.value, 6)
 
 
 @pytest.mark.parametrize(

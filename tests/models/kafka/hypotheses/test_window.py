@@ -175,11 +175,12 @@ OF_A = [RosterMember("A", client_id="a"), RosterMember("A2", client_id="a")]
         ({"tell_joins": set()}, False),
         ({"generations": {4: {"a": "A", "b": "B"}, 5: {"a": "A", "b": "B"}}}, False),
         ({"generations": {4: {}, 5: {"a": "A2"}}}, False),
+        ({"generations": {5: {"a": "A2"}}}, True),
         ({"generations": {4: {"b": "B"}, 5: {"b": "B"}}}, False),
         ({"first_generation": {"A": 1, "A2": 4}}, False),
         ({"first_generation": {"A2": 5}}, False),
     ],
-    ids=["out since long", "tells no joins", "in it", "unknown", "not back", "not anew", "log begins here"],
+    ids=["out since long", "tells no joins", "in it", "unknown", "not seen", "not back", "not anew", "log begins here"],
 )
 def test_a_client_is_new_that_was_out_for_longer_than_generations_are_known(values: dict[str, object], new: bool) -> None:
     action = by_client(K.REJOIN, member="")

@@ -232,7 +232,9 @@ def test_a_log_may_begin_between_a_join_and_its_assignment(who: str | None, gene
     assert all(window.ended is not None for window in cut)
 
 
-@pytest.mark.parametrize(("who", "generation", "synced"), [("a", 4, True), ("a", None, True), ("a", 5, False), ("c", 4, False)])
+@pytest.mark.parametrize(
+    ("who", "generation", "synced"), [("a", 4, True), ("a", None, True), ("a", 5, False), ("c", 4, True), ("c", 5, False)]
+)
 def test_an_assignment_is_of_the_newest_generation(who: str, generation: int | None, synced: bool) -> None:
     windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, 9, who, generation))
 
@@ -548,11 +550,23 @@ ASKS, ASKS_AGAIN = act(K.JOIN, 3, "a"), act(K.JOIN, 6, "a")
         ([ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 5, [(4, "open", 3)]),
         ([ASKS, act(K.START, 3, "a"), ASKS_AGAIN], 6, [(5, "open", 3)]),
         ([ASKS, act(K.START, 5, "b"), ASKS_AGAIN], 6, [(5, "open", 3)]),
+        ([act(K.JOIN, 2, "x"), act(K.REBALANCE_NOTICED, 3, "b"), ASKS_AGAIN], 6, [(4, "superseded", 2), (5, "open", 6)]),
+        ([act(K.JOIN, 2, "x"), act(K.REBALANCE_NOTICED, 3, "b"), ASKS_AGAIN], 5, [(4, "open", 2)]),
         ([ASKS, act(K.LOST_COORDINATOR, 4, "a"), act(K.START, 5, "a"), ASKS_AGAIN], 6, [(5, "open", 6)]),
         ([act(K.REBALANCE_NOTICED, 2, "b"), ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 6, [(5, "open", 2)]),
         ([ASKS, act(K.START, 5, "a"), act(K.START, 7, "b"), act(K.JOIN, 8, "b"), ASKS_AGAIN], 6, [(4, "superseded", 3), (5, "open", 6)]),
     ],
-    ids=["ended", "no generation between", "no other process", "another's process", "refused", "begun by others", "both ended"],
+    ids=[
+        "ended",
+        "no generation between",
+        "no other process",
+        "another's process",
+        "another's request",
+        "another's request for this one",
+        "refused",
+        "begun by others",
+        "both ended",
+    ],
 )
 def test_a_generation_of_processes_that_ended_before_an_answer_is_a_rebalance_of_its_own(
     actions: list[MemberAction], generation: int, expected: list[tuple[int, str, int]]
@@ -560,6 +574,21 @@ def test_a_generation_of_processes_that_ended_before_an_answer_is_a_rebalance_of
     windows = feed(joined("a", "b"), *sorted(actions, key=lambda action: action.at), act(K.JOINED, 9, "a", generation))
 
     assert [window[:3] for window in shown(all_windows(windows))] == expected
+
+
+@pytest.mark.parametrize(
+    ("member_id", "generation", "count", "outcome"),
+    [("A2", 6, 2, "empty"), ("A2", 7, 2, "superseded"), ("A", 6, 2, "superseded"), ("A2", 6, 3, "superseded")],
+    ids=["all gone", "two generations between", "one is still there", "others"],
+)
+def test_a_generation_that_no_known_member_is_in_was_an_empty_one(member_id: str, generation: int, count: int, outcome: str) -> None:
+    windows = joined("a", "b")
+    windows._assigned(4, count)
+    feed(windows, act(K.LEAVE, 3, "b"), act(K.JOIN, 6, "a"), replace(act(K.JOINED, 9, "a", generation), member_id=member_id))
+    cut = list(windows.next_windows())
+
+    assert [window[:3] for window in shown(cut)] == [(4, outcome, 3), (generation - 1, "open", 6)]
+    assert [window.from_empty for window in cut] == [False, outcome == "empty"]
 
 
 def by_java(kind: ActionKind, at: int, who: str) -> MemberAction:
