@@ -215,7 +215,7 @@ class RebalanceContext:
         return before is not None and after is not None and before != after and is_dynamic
 
     def _has_new_id(self, actor: str | None) -> bool:
-        """Whether a client was out of the last generation, if any saw it, and joins anew.
+        """Whether a client joins anew that was out of the generation.
 
         It gets an id that no earlier generation had. Its log tells each of its joins, and told of one before.
         """

@@ -583,7 +583,8 @@ def test_a_generation_of_processes_that_ended_before_an_answer_is_a_rebalance_of
 )
 def test_a_generation_that_no_known_member_is_in_was_an_empty_one(member_id: str, generation: int, count: int, outcome: str) -> None:
     windows = joined("a", "b")
-    windows._assigned(4, count)
+    assignments = ", ".join(f"{name}=Assignment(partitions=[])" for name in "ABC"[:count])
+    windows.feed(client("AssignmentMade", NOW + 1, generation=4, assignments=f"{{{assignments}}}"), [], ROSTER)
     feed(windows, act(K.LEAVE, 3, "b"), act(K.JOIN, 6, "a"), replace(act(K.JOINED, 9, "a", generation), member_id=member_id))
     cut = list(windows.next_windows())
 
