@@ -30,6 +30,7 @@ from models.kafka.observations.actions import (
     says_group_went_on,
     says_unknown_member,
 )
+from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
 from models.units import FOREVER, US_PER_MS
@@ -195,7 +196,7 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
         return _shared_out(weights.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
         return _shared_out(weights.OWN_LEAVE_REASON)
-    if actor in context.known.silent:
+    if actor in context.known.silent or _is_too_old_to_tell(context, actor):
         return _shared_out(weights.LEFT_AND_COMMITS if _commits_after(context, actor, action) else weights.LOG_OF_SILENT_LIBRARY)
     if context.has_client_log(actor):
         if _rejoins_unasked(context, actor, action):
@@ -205,6 +206,15 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     by_will, late = Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
     by_will.settled_by = late.settled_by = CLIENT_LOG
     return sorted([by_will, late], key=lambda hypothesis: -hypothesis.probability)
+
+
+def _is_too_old_to_tell(context: RebalanceContext, actor: str | None) -> bool:
+    """Whether a Java client left without a line, as those before 2.1.
+
+    At INFO these do not tell of late polls either.
+    """
+    log = context.roster.logs.get(actor or "")
+    return log is not None and log.library == JAVA and not context.known.leaves_logged
 
 
 def _commits_after(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:

@@ -16,6 +16,7 @@ from models.kafka.hypotheses.departures import by_missed_syncs, by_removed_membe
 from models.kafka.hypotheses.elimination import (
     by_elimination,
     has_store_failed_silently,
+    is_right_after_assignment,
     may_have_failed_to_store,
     start_not_seen,
     was_sync_given_up,
@@ -145,7 +146,9 @@ def _is_coordinator_silent(context: RebalanceContext, trigger: MemberAction) -> 
 
 def _do_others_act(context: RebalanceContext) -> bool:
     """Whether members without a log came, went, have names or partitions."""
-    named = {**context.members_before, **context.members_after}
+    before = context.window.generation_before or 0
+    earlier = (members for generation, members in context.known.generations.items() if generation <= before)
+    named = {*context.members_after, *(actor for members in earlier for actor in members)}
     return context.known.others_act or any(actor not in context.known.clients for actor in named) or bool(gaps_in_assignment(context))
 
 
@@ -166,6 +169,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return store_failed(context, None), None
     if nobody_before and may_have_failed_to_store(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
+    if trigger is not None and trigger.at > context.start and is_right_after_assignment(context):
+        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()], None
     if missed := by_missed_syncs(context):
         return missed, None
     if trigger is not None:

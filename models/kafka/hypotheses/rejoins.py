@@ -178,10 +178,20 @@ def _why_rejoin(context: RebalanceContext, actor: str | None, action: MemberActi
     if action is not None and action.why and action.why != "not provided":
         return action.why
     until = (action.at if action else context.start) + CLOCK_TOLERANCE_US
-    wishes = [
-        a for a in context.actions_of(ActionKind.WANTS_REJOIN, end=until) if context.actor(a) == actor and until - a.at <= LOOK_BACK_US
-    ]
+    since = _first_asked_at(context, actor, until) - LOOK_BACK_US
+    wishes = [a for a in context.actions_of(ActionKind.WANTS_REJOIN, end=until) if context.actor(a) == actor and a.at >= since]
     return wishes[0].why if wishes else None
+
+
+def _first_asked_at(context: RebalanceContext, actor: str | None, until: int) -> int:
+    """When a member asked for what it asks for now.
+
+    A request that is lost with its coordinator is sent again to the next one.
+    """
+    kinds = (ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LOST_COORDINATOR)
+    earlier = [action for action in context.actions_of(*kinds, end=until) if context.actor(action) == actor]
+    losses = [index for index, action in enumerate(earlier) if action.kind is ActionKind.LOST_COORDINATOR and index]
+    return earlier[losses[-1] - 1].at if losses else until
 
 
 def _rejoiners(context: RebalanceContext, first: list[MemberAction]) -> list[MemberAction]:

@@ -355,3 +355,20 @@ def test_who_came_back_and_stopped_again_was_restarted(actions: list[MemberActio
     hypotheses = propose_departure(context(LEAVE, *actions, **AGAIN | values), LEAVE)  # type: ignore[arg-type]
 
     assert (hypotheses[0].cause is Cause.MEMBER_RESTART) is restarted
+
+
+@pytest.mark.parametrize(
+    ("family", "leaves_logged", "weight"),
+    [
+        ("kafka.client", False, weights.LOG_OF_SILENT_LIBRARY),
+        ("kafka.client", True, weights.OWN_LOG_SILENT),
+        ("kafka.librdkafka", False, weights.OWN_LOG_SILENT),
+    ],
+)
+def test_the_log_of_a_client_too_old_to_tell_of_leaves_tells_of_no_late_poll(
+    family: str, leaves_logged: bool, weight: weights.Shares
+) -> None:
+    rebalance = context(LEAVE, clients={"a"}, leaves_logged=leaves_logged)
+    rebalance.roster.note_log("a", "a.log", family)
+
+    assert shares(kind_of_leave(rebalance, "a", LEAVE)) == of(weight)

@@ -555,6 +555,26 @@ def test_a_follow_up_comes_soon(lag: int | None, previous: object, follows: bool
     assert Cause.COOPERATIVE_FOLLOWUP not in shares(rejoin(assignors={4: "range"}, **values)) or not follows  # type: ignore[arg-type]
 
 
+WISH = by_client(K.WANTS_REJOIN, -4 * SECOND, why="need to revoke partitions [x]")
+
+
+@pytest.mark.parametrize(
+    ("actions", "is_known"),
+    [
+        ([], False),
+        ([by_client(K.REJOIN, -3 * SECOND), by_client(K.LOST_COORDINATOR, -SECOND)], True),
+        ([by_client(K.REJOIN, -SECOND), by_client(K.LOST_COORDINATOR, -9)], False),
+        ([by_client(K.LOST_COORDINATOR, -SECOND)], False),
+        ([by_client(K.REJOIN, -3 * SECOND, "b"), by_client(K.LOST_COORDINATOR, -SECOND, "b")], False),
+    ],
+    ids=["long ago", "lost", "asked late", "nothing asked", "another's"],
+)
+def test_a_request_that_was_lost_with_its_coordinator_is_sent_again_as_it_was(actions: list[MemberAction], is_known: bool) -> None:
+    again = by_client(K.REJOIN)
+
+    assert (shares(rejoin(WISH, *actions, again, action=again)) == {Cause.COOPERATIVE_FOLLOWUP: weights.FOLLOWUP_TOLD.value}) is is_known
+
+
 @pytest.mark.parametrize(
     ("reason", "who", "is_sure"),
     [

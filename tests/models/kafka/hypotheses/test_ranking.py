@@ -8,11 +8,12 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.elimination import AT_ONCE_US
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, by_client, by_request, context, started
+from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
 
 K = ActionKind
 TOLD = "group is already rebalancing"
@@ -225,6 +226,26 @@ def test_a_partition_that_no_member_got_shows_that_others_may_have_begun_it(trig
     assert ranking.best.probability <= weights.SEEN_FIRST.value
     assert [action for action in ranking.best.supporting_actions if action in GAP] == list(GAP)
     assert rank(context(trigger, **known)).best.probability > weights.SEEN_FIRST.value  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("generation", "who", "unseen"), [(3, "d", True), (5, "d", True), (6, "d", False), (3, "a", False)])
+def test_a_member_without_a_log_that_was_there_before_may_have_begun_it(generation: int, who: str, unseen: bool) -> None:
+    generations = {4: {"a": "A", "b": "B"}, 5: {"b": "B"}}
+    generations[generation] = {**generations.get(generation, {}), who: who.upper()}
+    rebalance = context(by_client(K.LEAVE, 0), witness=Witness.CLIENT, clients={"a", "b"}, generations=generations)
+
+    assert (rank(rebalance).best.probability <= weights.SEEN_FIRST.value) is unseen
+
+
+@pytest.mark.parametrize(
+    ("at", "lag", "failed"),
+    [(9, AT_ONCE_US, True), (9, AT_ONCE_US + 1, False), (0, AT_ONCE_US, False), (-9, AT_ONCE_US, False)],
+)
+def test_who_asks_right_behind_a_beginning_right_behind_an_assignment_did_not_begin_it(at: int, lag: int, failed: bool) -> None:
+    join = by_client(K.JOIN, at, "c")
+    rebalance = context(join, previous=before(ended_at=NOW - lag), previous_ended_at=NOW - lag, last=("a", "b", "c"))
+
+    assert (rank(rebalance).best.cause is Cause.ASSIGNMENT_STORE_FAILED) is failed
 
 
 @pytest.mark.parametrize(("others_act", "clients", "unseen"), [(False, {"a", "b"}, False), (True, {"a", "b"}, True), (False, {"a"}, True)])
