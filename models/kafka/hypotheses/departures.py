@@ -196,12 +196,12 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
         return _shared_out(weights.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
         return _shared_out(weights.OWN_LEAVE_REASON)
-    if actor in context.known.silent or _is_too_old_to_tell(context, actor):
+    if actor in context.known.silent:
         return _shared_out(weights.LEFT_AND_COMMITS if _commits_after(context, actor, action) else weights.LOG_OF_SILENT_LIBRARY)
     if context.has_client_log(actor):
         if _rejoins_unasked(context, actor, action):
             return _shared_out(weights.REJOINED_UNASKED)
-        return _shared_out(weights.OWN_LOG_SILENT)
+        return _shared_out(weights.LOG_OF_SILENT_LIBRARY if _is_too_old_to_tell(context, actor) else weights.OWN_LOG_SILENT)
     poll = _polled_late(context, actor, action)
     by_will, late = Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
     by_will.settled_by = late.settled_by = CLIENT_LOG
