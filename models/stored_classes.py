@@ -30,6 +30,7 @@ STORED: Mapping[str, str] = {
     "Clients": "models.kafka.observations.client_ids:Clients",
     "Conformance": "models.rows:Conformance",
     "Controllers": "models.kafka.partitions.controllers:Controllers",
+    "CoordinatorContacts": "models.kafka.observations.coordinator_contacts:CoordinatorContacts",
     "CoordinatorMove": "models.rows:CoordinatorMove",
     "DamagedLog": "models.kafka.cluster.facts:DamagedLog",
     "Deed": "models.kafka.observations.actions:ActionKind",
@@ -127,7 +128,7 @@ STORED: Mapping[str, str] = {
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
     "ClientSight": ("resumed_at", "was_begun_by_others", "is_only_heard"),
-    "ClientWindows": ("of_epochs",),
+    "ClientWindows": ("of_epochs", "_contacts"),
     "ClassicReplay": ("_has_assignments", "_lacks_assignments"),
     "Controllers": ("failures",),
     "GroupKnowledge": (

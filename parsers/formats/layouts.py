@@ -32,11 +32,22 @@ _LEVEL_NAMES = {
     **dict.fromkeys(("CRITICAL", "Emergency", "Alert", "Critical", "0", "1", "2"), "FATAL"),
     **dict.fromkeys(("CONFIG", "Notice", "Info", "5", "6"), "INFO"),
     **dict.fromkeys(("FINE", "Debug", "7"), "DEBUG"),
-    **dict.fromkeys(("FINER", "FINEST"), "TRACE"),
+    **dict.fromkeys(("FINER", "FINEST", "TRC", "trace"), "TRACE"),
+    "DBG": "DEBUG",
+    "debug": "DEBUG",
+    "INF": "INFO",
+    "info": "INFO",
+    "WRN": "WARN",
+    "warn": "WARN",
+    "ERR": "ERROR",
+    "error": "ERROR",
+    **dict.fromkeys(("FTL", "PNC", "fatal", "panic", "dpanic", "PANIC", "DPANIC"), "FATAL"),
 }
 _LEVEL = r"(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|CRITICAL|CONFIG|FINE(?:R|ST)?)"
 # `%p{SYSLOG}`: levels of syslog(3), as librdkafka has them, by number or by name.
 _SYSLOG_LEVEL = r"(?:[0-7]|Emergency|Alert|Critical|Error|Warning|Notice|Info|Debug)"
+# `%p{GO}`: levels of zerolog's console writer, and of zap in small letters.
+_GO_LEVEL = r"(?:TRC|DBG|INF|WRN|ERR|FTL|PNC|trace|debug|info|warn|error|fatal|(?:d?panic)|TRACE|DEBUG|INFO|WARN|ERROR|FATAL|D?PANIC)"
 # `%`, an optional width, a conversion, an optional argument in braces.
 _CONVERSION = re.compile(
     r"%(?P<width>-?\d*(?:\.-?\d+)?)(?P<name>level|logger|thread|message|msg|class|file|line|method|pid|date|mdc|[dpctmXCFLMrxn])"
@@ -179,6 +190,9 @@ def _up_to(literal: str) -> str:
     return rf"[^{re.escape(literal[0])}\n]*" if literal and literal[0] != " " else r"[^ \n]+"
 
 
+_LEVELS_BY_ARGUMENT: dict[str | None, str] = {"SYSLOG": f"(?P<level>{_SYSLOG_LEVEL})", "GO": f"(?P<level>{_GO_LEVEL})"}
+
+
 @dataclass(slots=True)
 class _Compiler:
     """Turns a log4j pattern into the parts of a Layout."""
@@ -220,7 +234,7 @@ class _Compiler:
             self.time_at = self._width if self.date.is_iso else None
         regex = {
             "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
-            "p": f"(?P<level>{_SYSLOG_LEVEL})" if match["argument"] == "SYSLOG" else f" *(?P<level>{_LEVEL}) *",
+            "p": _LEVELS_BY_ARGUMENT.get(match["argument"], f" *(?P<level>{_LEVEL}) *"),
             "c": r"(?P<logger>[\w.$/]+(?:::[\w.$/]+)*)",
             "t": f"(?P<thread>{_before_message(following, rest)})",
             "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",

@@ -31,6 +31,19 @@ def logfmt_document(text: str) -> dict[str, Any] | None:
     return pairs if pairs and "msg" in pairs else None
 
 
+def split_pairs(line: str) -> tuple[str, dict[str, Any] | None]:
+    """A message and the pairs behind it, None if there are none."""
+    key = _FIRST_KEY.search(line)
+    pairs = _pairs(line, key.end()) if key is not None else None
+    if key is None or pairs is None:
+        return line, None
+    return line[: key.start()], {name: None if value == _NULL else value for name, value in pairs.items()}
+
+
+_NULL = "null"
+"""A nil pointer, as zerolog prints it."""
+
+
 def _of_terminal(line: str, head: re.Match[str]) -> dict[str, Any] | None:
     key = _FIRST_KEY.search(line, head.end())
     message = line[head.end() : key.start() if key is not None else len(line)].rstrip()

@@ -13,6 +13,9 @@ from typing import Any
 
 import orjson
 
+from parsers.formats import logfmt
+from parsers.formats.json_documents import json_document
+
 ABSENT = "<nil>"
 """Text for an absent key that a library always prints (Go's nil)."""
 
@@ -74,6 +77,25 @@ def with_keys(structures: Sequence[Structure], message: str, document: Mapping[s
     return next((text for structure in structures if (text := structure.text(bare, document)) is not None), None)
 
 
+def with_text_keys(structures: Sequence[Structure], text: str) -> str | None:
+    """The message with keys that a text form has behind it, else None.
+
+    zap's console encoder has a JSON document behind a tab; zerolog's console writer and slog's handlers have pairs.
+    """
+    line = text.partition("\n")[0].rstrip()
+    head, mark, rest = line.partition("\t{")
+    if mark:
+        message, document = head.rpartition("\t")[2], json_document(f"{{{rest}")
+    else:
+        message, document = logfmt.split_pairs(_CALLER.sub("", line))
+    known = document is not None and any(message in structure.messages for structure in structures)
+    return with_keys(structures, message, document) if known and document is not None else None
+
+
+_CALLER = re.compile(r"^\S+:\d+ > ", re.ASCII)
+"""Place in the source, as zerolog's console writer has it before a message."""
+
+
 def _grouped(document: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any]:
     """Where the keys of a message are: beside it, or in one object.
 
@@ -81,6 +103,9 @@ def _grouped(document: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, A
     """
     if not keys or any(_value(document, key) is not None for key in keys):
         return document
+    prefix = next((name.removesuffix(keys[0]) for name in document if name.endswith(f".{keys[0]}")), None)
+    if prefix is not None:  # slog's groups, as text
+        return {name.removeprefix(prefix): value for name, value in document.items() if name.startswith(prefix)}
     return next((inner for inner in document.values() if isinstance(inner, dict) and keys[0] in inner), document)
 
 

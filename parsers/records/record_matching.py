@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parsers.formats.layouts import ANY_PRODUCT, AnyLayout, Header, layouts
+from parsers.formats.layouts import ANY_PRODUCT, AnyLayout, Header, json_layout, layouts
+from parsers.formats.message_values import with_text_keys
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue, Match
@@ -62,10 +63,18 @@ class RecordMatcher:
             return None
         message = header.message
         if "\n" not in message:
-            return (_PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, header.level, message)
+            match = (_PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, header.level, message)
+            return match or self._with_values(header)
         stack = _STACK.search(message)
         match = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
         return match or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
+
+    def _with_values(self, header: Header) -> Match | None:
+        """Match a message that has its keys and values behind it."""
+        if "=" not in header.message and "\t{" not in header.message:
+            return None
+        message = with_text_keys(json_layout().structured, header.message)
+        return self.catalogue.match(header.logger, header.level, message) if message is not None else None
 
     def _without_padding(self, header: Header) -> Match | None:
         """Match a line that was copied with the blanks of its window.

@@ -63,6 +63,59 @@ def test_franz_go_is_read_through_any_logger(tmp_path: Path, name: str) -> None:
     assert [(said(row), row.confidence < 0.5) for row in rows] == [(Row((62, 63), 3.0, "stable", "member_join"), True)]
 
 
+def pair(value: object, absent: str) -> str:
+    """A value behind its key; text with blanks is quoted."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = absent if value is None else "map[]" if value == {} else str(value)
+    return json.dumps(text) if {" ", '"', "="} & set(text) else text
+
+
+def in_turn(values: Fields, absent: str = "<nil>", before: str = "") -> str:
+    return " ".join(f"{before}{key}={pair(value, absent)}" for key, value in values.items())
+
+
+def by_name(values: Fields) -> str:
+    return in_turn({key: values[key] for key in sorted(values)}, "null")
+
+
+Form = Callable[[str, str, Fields], str]
+TEXTS: dict[str, Form] = {
+    "zerolog's console": lambda at, text, values: f"2030-10-12T21:24:{at[:2]}Z INF {text} {by_name(values)}",
+    "zerolog's console with a caller": lambda at, text, values: f"2030-10-12T21:24:{at[:2]}Z DBG kgo/x.go:8 > {text} {by_name(values)}",
+    "zerolog's console in colours": lambda at, text, values: (
+        f"\x1b[90m2030-10-12T21:24:{at[:2]}Z\x1b[0m \x1b[32mINF\x1b[0m {text} {by_name(values)}".replace("group=", "\x1b[36mgroup=\x1b[0m")
+    ),
+    "slog's default": lambda at, text, values: f"2030/10/12 21:24:{at[:2]} INFO {text} {in_turn(values)}",
+    "slog's default with microseconds": lambda at, text, values: f"2030/10/12 21:24:{at}000 INFO {text} {in_turn(values)}",
+    "slog's text": lambda at, text, values: f"time=2030-10-12T21:24:{at}Z level=INFO msg={pair(text, '')} {in_turn(values)}",
+    "slog's text with a group": lambda at, text, values: (
+        f"time=2030-10-12T21:24:{at}Z level=INFO msg={pair(text, '')} {in_turn(values, before='kgo.')}"
+    ),
+    "zap's console": lambda at, text, values: f"2030-10-12T21:24:{at}Z\tINFO\t{text}\t{json.dumps(values)}",
+    "zap's console with a caller": lambda at, text, values: f"2030-10-12T21:24:{at}+0000\tDEBUG\tkgo/x.go:8\t{text}\t{json.dumps(values)}",
+    "zap's console with a name": lambda at, text, values: f"2030-10-12T21:24:{at}Z\tinfo\tkgo\tkgo/x.go:8\t{text}\t{json.dumps(values)}",
+}
+
+
+@pytest.mark.parametrize("others", [0, 20], ids=["alone", "among others"])
+@pytest.mark.parametrize("form", TEXTS.values(), ids=list(TEXTS))
+def test_franz_go_is_read_as_text_of_any_logger(tmp_path: Path, form: Form, others: int) -> None:
+    """What the program says of itself, in the same form, is no line of the library."""
+    lines = [form(f"{number:02d}.000", "took the next batch", {"worker": 3}) for number in range(others)]
+    lines += [form(at, text, {"group": "ledger", **values}) for at, text, values in SESSION]
+    rows = excerpt(tmp_path, *lines).rebalances
+
+    assert [(said(row), row.confidence < 0.5) for row in rows] == [(Row((62, 63), 3.0, "stable", "member_join"), True)]
+
+
+@pytest.mark.parametrize("form", TEXTS.values(), ids=list(TEXTS))
+def test_a_program_that_joins_something_else_is_not_the_library(tmp_path: Path, form: Form) -> None:
+    lines = [form(f"{number:02d}.000", "joined the pool of", {"group": "ledger", "generation": number}) for number in range(9)]
+
+    assert list(excerpt(tmp_path, *lines).rebalances) == []
+
+
 SARAMA = (
     ("03.100", "client/coordinator coordinator for consumergroup mint is #2 (kb2:9092)"),
     ("03.200", "consumergroup/session/sarama-6d2f0b2e-57aa-45a7-85fb-85adbdbf2a2c/12 released"),

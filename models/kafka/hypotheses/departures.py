@@ -12,7 +12,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
-from models.kafka.hypotheses.joins import restarts
+from models.kafka.hypotheses.joins import came_meanwhile, restarts
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
     had_coordinator_moved,
@@ -22,7 +22,15 @@ from models.kafka.hypotheses.timeouts import (
     rebalance_timeout_us,
 )
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, says_group_went_on, says_unknown_member
+from models.kafka.observations.actions import (
+    ActionKind,
+    MemberAction,
+    is_rebalance_notice,
+    is_unknown_as_it_joins,
+    says_group_went_on,
+    says_unknown_member,
+)
+from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
 from models.units import FOREVER, US_PER_MS
@@ -40,7 +48,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     if action is None and leaves:
         action = min(leaves.values(), key=lambda a: abs(a.at - context.start))
     actor = context.actor(action) if action else None
-    returned = context.joiners.get(actor) if actor else None
+    returned = context.joiners.get(actor) or came_meanwhile(context, action) if actor and action else None
     hypotheses = kind_of_leave(context, actor, action)
     likeliest = hypotheses[0].cause
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:
@@ -193,11 +201,20 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     if context.has_client_log(actor):
         if _rejoins_unasked(context, actor, action):
             return _shared_out(weights.REJOINED_UNASKED)
-        return _shared_out(weights.OWN_LOG_SILENT)
+        return _shared_out(weights.LOG_OF_SILENT_LIBRARY if _is_too_old_to_tell(context, actor) else weights.OWN_LOG_SILENT)
     poll = _polled_late(context, actor, action)
     by_will, late = Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
     by_will.settled_by = late.settled_by = CLIENT_LOG
     return sorted([by_will, late], key=lambda hypothesis: -hypothesis.probability)
+
+
+def _is_too_old_to_tell(context: RebalanceContext, actor: str | None) -> bool:
+    """Whether a Java client left without a line, as those before 2.1.
+
+    At INFO these do not tell of late polls either.
+    """
+    log = context.roster.logs.get(actor or "")
+    return log is not None and log.library == JAVA and not context.known.leaves_logged
 
 
 def _commits_after(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
@@ -350,7 +367,7 @@ def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
     back = [
         action
         for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
-        if context.actor(action) in joined and (says_unknown_member(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
+        if context.actor(action) in joined and (says_unknown_member(action) or is_unknown_as_it_joins(action))
     ]
     actors = {context.actor(action): action for action in reversed(back)}
     if actors and is_apart:

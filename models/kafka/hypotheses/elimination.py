@@ -71,7 +71,7 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     if leaves and not context.joiners and not _has_timed_out(context):
         actions = dict.fromkeys(weights.VANISHED.of, leaves)
         return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in weights.VANISHED.of.items()]
-    if _is_right_after_assignment(context):
+    if is_right_after_assignment(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()]
     if window.state_before is None and _has_initial_delay(context) and not had_members(context):
         first = list(context.joiners.values())
@@ -200,7 +200,7 @@ def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
     return max((action.at for action in context.actions if action.at <= context.start and context.actor(action) == actor), default=0)
 
 
-def _is_right_after_assignment(context: RebalanceContext) -> bool:
+def is_right_after_assignment(context: RebalanceContext) -> bool:
     """Whether the assignment of moments ago could not be written."""
     previous = context.previous
     if was_sync_given_up(context):

@@ -16,6 +16,7 @@ from models.kafka.hypotheses.departures import by_missed_syncs, by_removed_membe
 from models.kafka.hypotheses.elimination import (
     by_elimination,
     has_store_failed_silently,
+    is_right_after_assignment,
     may_have_failed_to_store,
     start_not_seen,
     was_sync_given_up,
@@ -23,6 +24,7 @@ from models.kafka.hypotheses.elimination import (
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
+from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
@@ -85,6 +87,7 @@ def rank(context: RebalanceContext) -> Ranking:
         share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
         for hypothesis in hypotheses:
             hypothesis.probability *= share
+            hypothesis.supporting_actions = [*hypothesis.supporting_actions, *gaps_in_assignment(context)]
         hypotheses = [*hypotheses, Hypothesis(rival, 1 - share, settled_by=EARLIER_LINES)]
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
@@ -142,9 +145,11 @@ def _is_coordinator_silent(context: RebalanceContext, trigger: MemberAction) -> 
 
 
 def _do_others_act(context: RebalanceContext) -> bool:
-    """Whether members without a log came or went, or are known by name."""
-    named = {**context.members_before, **context.members_after}
-    return context.known.others_act or any(actor not in context.known.clients for actor in named)
+    """Whether members without a log came, went, have names or partitions."""
+    before = context.window.generation_before or 0
+    earlier = (members for generation, members in context.known.generations.items() if generation <= before)
+    named = {*context.members_after, *(actor for members in earlier for actor in members)}
+    return context.known.others_act or any(actor not in context.known.clients for actor in named) or bool(gaps_in_assignment(context))
 
 
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:
@@ -164,6 +169,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return store_failed(context, None), None
     if nobody_before and may_have_failed_to_store(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
+    if trigger is not None and trigger.at > context.start and is_right_after_assignment(context):
+        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()], None
     if missed := by_missed_syncs(context):
         return missed, None
     if trigger is not None:
@@ -259,12 +266,24 @@ def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool
     if action.event.witness is Witness.REQUEST:
         return action.event.time_us < context.start and bool(int_field(action.event, "error_code")) and not has_only_given_id(action)
     actor = context.actor(action)
+    if (request := _request_of(context, action)) is not None:
+        return _was_refused_before(context, request)
     failures = (
         context.actions_of(ActionKind.JOIN_FAILED, start=action.at - 1, end=context.start - 1)
         if action.event.witness is Witness.CLIENT
         else ()
     )
     return any(context.actor(failure) == actor and not has_only_given_id(failure) for failure in failures)
+
+
+def _request_of(context: RebalanceContext, action: MemberAction) -> MemberAction | None:
+    """The request that a client's line announces, by the request log."""
+    if action.event.witness is not Witness.CLIENT:
+        return None
+    actor, since, until = context.actor(action), action.at - CLOCK_TOLERANCE_US - 1, action.at + CLOCK_TOLERANCE_US
+    requests = context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=since, end=until)
+    of_actor = (request for request in requests if request.event.witness is Witness.REQUEST and context.actor(request) == actor)
+    return min(of_actor, key=lambda request: abs(request.at - action.at), default=None)
 
 
 def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:

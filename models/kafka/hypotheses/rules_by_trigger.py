@@ -12,7 +12,8 @@ from models import weights
 from models.causes import Cause
 from models.kafka.hypotheses.departures import propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import Hypothesis
-from models.kafka.hypotheses.joins import propose_join, propose_rejoin
+from models.kafka.hypotheses.joins import propose_join
+from models.kafka.hypotheses.rejoins import propose_rejoin
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 

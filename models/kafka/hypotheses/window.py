@@ -11,6 +11,7 @@ from models.events import BEFORE_ANY_TIME_US, Event, Witness, names_field, text_
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import ActionKind, MemberAction, follows_in_log, has_only_given_id
+from models.kafka.observations.coordinator_contacts import CoordinatorContacts
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import is_default_id
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
@@ -185,7 +186,7 @@ class RebalanceContext:
             return False
         if self.has_missed_generation(action):
             return True
-        if action.event.witness is Witness.CLIENT and self._has_another_id(self.actor(action)):
+        if action.event.witness is Witness.CLIENT and (self._has_another_id(self.actor(action)) or self._has_new_id(self.actor(action))):
             return True  # its log doesn't say under which id it asks
         if action.member_id is None or self._has_named_id(action):
             return False
@@ -212,6 +213,27 @@ class RebalanceContext:
         before, after = self.members_before.get(actor or ""), self.members_after.get(actor or "")
         is_dynamic = actor not in self.known.shared and not is_default_id(actor or "") and not self._is_static(before, after)
         return before is not None and after is not None and before != after and is_dynamic
+
+    def _has_new_id(self, actor: str | None) -> bool:
+        """Whether a client joins anew that was out of the generation.
+
+        It gets an id that no earlier generation had. Its log tells each of its joins, and told of one before.
+        """
+        before, after = self.window.generation_before, self.members_after.get(actor or "")
+        is_unknown = before is None or (before in self.known.generations and not self.members_before)
+        if before is None or after is None or is_unknown or actor in self.members_before or actor not in self.known.tell_joins:
+            return False
+        first = self._first_joins.get(actor)
+        return self.known.first_generation.get(after, before) > before and first is not None and first <= before
+
+    @cached_property
+    def _first_joins(self) -> dict[str | None, int]:
+        """First generation that each actor joined under any id."""
+        first: dict[str | None, int] = {}
+        for member_id, generation in self.known.first_generation.items():
+            actor = self.roster.actor(member_id, None, None)
+            first[actor] = min(generation, first.get(actor, generation))
+        return first
 
     def _is_static(self, *ids: str | None) -> bool:
         members = (self.roster.members.get(member_id or "") for member_id in ids)
@@ -307,20 +329,21 @@ class RebalanceContext:
 
     def _has_gone_to_successor(self, action: MemberAction) -> bool:
         """Whether the request went to the next coordinator of the group."""
-        node = action.event.node
+        node, first_node = action.event.node, self.window.node
+        if first_node is None:
+            first_node = self._contacts.common_node(self.members_before, self.start)
         if not action.is_certain:  # a request log does not say whose it is
-            coordinators = self._coordinators.get(self.actor(action), [])
-            node = next((other for at, other in reversed(coordinators) if at <= action.at), None)
-        restarts = (change for change in self.facts.node_changes_between(self.start, action.at) if change.node == self.window.node)
-        return node not in {None, self.window.node} or any(change.kind == "starting" for change in restarts)
+            node = self._contacts.node(self.actor(action), action.at)
+        restarts = (change for change in self.facts.node_changes_between(self.start, action.at) if change.node == first_node)
+        return (None not in {node, first_node} and node != first_node) or any(change.kind == "starting" for change in restarts)
 
     @cached_property
-    def _coordinators(self) -> dict[str | None, list[tuple[int, str | None]]]:
-        """Coordinators that each client found, with times."""
-        coordinators: dict[str | None, list[tuple[int, str | None]]] = {}
+    def _contacts(self) -> CoordinatorContacts:
+        """Coordinators that each client found."""
+        contacts = CoordinatorContacts()
         for action in self.all_of(ActionKind.START):
-            coordinators.setdefault(self.actor(action), []).append((action.at, action.event.node))
-        return coordinators
+            contacts.begin(action, self.actor(action))
+        return contacts
 
     @cached_property
     def inferred_departures(self) -> list[MemberAction]:

@@ -118,7 +118,7 @@ def is_refused_sync(action: MemberAction) -> bool:
 
     Clients whose libraries name the error by its id tell their wish to rejoin, too.
     """
-    return action.kind is ActionKind.SYNC_FAILED and "rebalance in progress" in (action.why or "").lower()
+    return action.kind is ActionKind.SYNC_FAILED and "rebalance in progress" in (action.why or "").lower().replace("_", " ")
 
 
 def says_rebalancing(why: str | None) -> bool:
@@ -137,6 +137,11 @@ def has_only_given_id(action: MemberAction) -> bool:
 def says_unknown_member(action: MemberAction) -> bool:
     """Whether a member hears that the coordinator no longer knows it."""
     return action.kind is ActionKind.FENCED and any(words in f"{action.why or ''}{action.event.text}" for words in _UNKNOWN)
+
+
+def is_unknown_as_it_joins(action: MemberAction) -> bool:
+    """Whether a JoinGroup is refused as its member is known no more."""
+    return action.kind is ActionKind.JOIN_FAILED and any(words in (action.why or "") for words in _UNKNOWN)
 
 
 def says_old_generation(action: MemberAction) -> bool:

@@ -265,7 +265,7 @@ def _joined(
         return
     members = knowledge.generations.setdefault(generation, {})
     member = members.get(actor)
-    if member_id and member and member != member_id:
+    if member_id and member and member != member_id and not _is_static(roster, instance_id, member, member_id):
         knowledge.shared.add(actor)
     members[actor] = member_id or member
     if member_id:
@@ -274,6 +274,15 @@ def _joined(
             del members[guess]  # its assignment was logged before a line told whose instance it is
         first = knowledge.first_generation.get(member_id)
         knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
+
+
+def _is_static(roster: Roster, instance_id: str | None, *member_ids: str) -> bool:
+    """Whether a member is static.
+
+    One that comes back gets a new id, and may stay in its generation (KIP-345).
+    """
+    members = (roster.members.get(member_id) for member_id in member_ids)
+    return instance_id is not None or any(member is not None and member.instance_id is not None for member in members)
 
 
 def _work_assigned(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:

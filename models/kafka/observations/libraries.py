@@ -50,6 +50,8 @@ class Library(NamedTuple):
     """
     logs_late_polls: bool = True
     """True if its log shows late polls, and when clients start."""
+    logs_rebalances: bool = False
+    """True if a member logs by default that it hears of a rebalance."""
 
 
 _JAVA = "ConsumerConfig; KIP-62, KIP-735"
@@ -58,7 +60,11 @@ _RDKAFKA = "CONFIGURATION.md; CHANGELOG.md of 1.7.0"
 _PYTHON = "kafka/consumer/group.py"
 
 LIBRARIES: Mapping[str, Library] = {
-    "java": Library(_JAVA_TIMEOUTS, DefaultId(r"consumer-\d+", "to 2.3, client.id (KafkaConsumer)")),
+    "java": Library(
+        _JAVA_TIMEOUTS,
+        DefaultId(r"consumer-\d+", "to 2.3, client.id (KafkaConsumer)"),
+        logs_rebalances=True,  # AbstractCoordinator.HeartbeatResponseHandler
+    ),
     "streams": Library(
         tuple(timeout._replace(source=f"{_JAVA}; StreamsConfig, internal.leave.group.on.close") for timeout in _JAVA_TIMEOUTS),
         built_on="java",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from models.events import BEFORE_ANY_TIME_US
@@ -15,13 +15,21 @@ from models.kafka.observations.actions import (
     is_going,
     is_rebalance_notice,
     is_refused_sync,
+    says_unknown_member,
 )
+from models.kafka.observations.coordinator_contacts import CoordinatorContacts
+from models.kafka.observations.libraries import known_library, library_of
 from models.kafka.observations.line_delays import HEARD_US
-from models.kafka.reconstruction.classic_states import next_generation
+from models.kafka.reconstruction.classic_states import leaves_room, next_generation
 from models.units import FOREVER
 
 JOIN_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
 """Requests that are sent again to the next coordinator if one is lost."""
+
+DatedActions = list[tuple[MemberAction, str | None]]
+"""Actions that may begin a rebalance, with their actors, by time."""
+
+_LEAVING = frozenset({ActionKind.LEAVE, ActionKind.POLL_TIMEOUT})
 
 JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 """Coordinators' lines that end a join phase, or the sync phase behind it."""
@@ -94,11 +102,25 @@ class ClientSight:
         return self.has_follower or self.was_begun_by_others or (self.member_count or 0) > len(self.members)
 
     @property
+    def last_members(self) -> list[str]:
+        """Members that have not left, or those that left last."""
+        last_at = max(self.left.values(), default=None)
+        return [actor for actor in self.members if actor not in self.left] or [actor for actor, at in self.left.items() if at == last_at]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its members are known, as far as lines tell."""
+        is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
+        return not (self.has_nameless or self.was_begun_by_others) and is_counted and bool(self.members)
+
+    def has_nobody_in(self, later: ClientSight) -> bool:
+        """Whether all its members are known, and none is in a later generation."""
+        return self.is_whole and all(later.members.get(actor) != member_id for actor, member_id in self.members.items())
+
+    @property
     def gone_at(self) -> int | None:
         """Time at which the last member left; None if one may have stayed."""
-        is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
-        is_whole = not (self.has_nameless or self.was_begun_by_others) and is_counted
-        return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
+        return max(self.left.values()) if self.is_whole and len(self.left) == len(self.members) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +150,16 @@ class ClientWindow:
         return next((action.at for action in (self.started, self.joined, self.ended) if action is not None), 0)
 
 
-def without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight: ClientSight) -> list[tuple[MemberAction, str | None]]:
+def shows_beginning(action: MemberAction, *, of_epochs: bool) -> bool:
+    """Whether an action shows that a rebalance had begun.
+
+    Of epochs, a member may give up only what moves.
+    """
+    is_out = ends_ownership(action) and not of_epochs
+    return is_out or is_rebalance_notice(action) or is_refused_sync(action) or says_unknown_member(action)
+
+
+def without_unanswered(candidates: DatedActions, sight: ClientSight) -> DatedActions:
     """Leave out first requests to join that reached nobody.
 
     Whoever sent one got no answer and did nothing more, and nobody heard of a rebalance within a heartbeat interval.
@@ -144,7 +175,108 @@ def without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight:
     return candidates[first:]
 
 
-def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAction | None:
+def count_unheard(candidates: DatedActions, contacts: CoordinatorContacts, last: ClientSight, sight: ClientSight | None = None) -> int:
+    """Count the first actions that began nothing at the right coordinator.
+
+    That is the one that made the generation. One that is given up loses what it had heard: its successor knows the last generation
+    only. Without `sight` the group went empty.
+    """
+    joined_at = sight.joined.at if sight is not None else last.gone_at or FOREVER
+    answering = contacts.common_node(sight.members if sight is not None else last.last_members, joined_at)
+    for index, (action, actor) in enumerate(candidates):
+        node = contacts.node(actor, action.at)
+        is_elsewhere = None not in {node, answering} and node != answering
+        if not is_elsewhere and not _is_unheard(candidates[index:], contacts, last, sight):
+            return index
+    return len(candidates)
+
+
+def _is_unheard(candidates: DatedActions, contacts: CoordinatorContacts, last: ClientSight, sight: ClientSight | None) -> bool:
+    """Whether a leave shows no effect, and something else begins a rebalance later."""
+    action, actor = candidates[0]
+    others = [pair for pair in candidates[1:] if pair[1] != actor or pair[0].kind not in _LEAVING]
+    if action.kind not in _LEAVING or actor not in last.members or not others:
+        return False
+    if others[0][0].kind not in JOIN_REQUESTS | {ActionKind.LEAVE}:
+        return False
+    if last.gone_at == last.left.get(actor) and len(last.members) == 1:
+        return sight is not None and not leaves_room(last.generation, sight.generation)  # or the group would have gone empty
+    others = [pair for pair in others if pair[1] != actor]
+    lost_at = contacts.first_loss(action.at, action.at + HEARD_US, actor)
+    if lost_at is not None and all(other.at > lost_at for other, _ in others if is_rebalance_notice(other)):
+        return True
+    return _has_nobody_heard(action, last.members, others)
+
+
+def _has_nobody_heard(leave: MemberAction, members: Collection[str | None], others: DatedActions) -> bool:
+    """Whether members that tell of rebalances heard of none within a heartbeat interval.
+
+    Each was in the group beyond it: it left or heard of one later.
+    """
+    firsts: dict[str | None, MemberAction] = {}
+    for other, whose in others:
+        firsts.setdefault(whose, other)
+    would_tell = (
+        (other.kind is ActionKind.LEAVE or is_rebalance_notice(other)) and _tells_of_rebalances(other)
+        for whose, other in firsts.items()
+        if whose in members
+    )
+    return any(would_tell) and all(other.at - leave.at > HEARD_US for other in firsts.values())
+
+
+def _tells_of_rebalances(action: MemberAction) -> bool:
+    return known_library(library_of(action.event.message.rpartition(".")[0])).logs_rebalances
+
+
+def unanswered_requests(candidates: DatedActions, contacts: CoordinatorContacts, sight: ClientSight) -> DatedActions:
+    """Requests to join that no answer followed, nor a leave.
+
+    Their clients are not in the generation, or asked once more as other processes.
+    """
+    gone_at = {actor: action.at for action, actor in candidates if is_going(action)}
+    requests = ((action, actor) for action, actor in candidates if actor is not None and action.kind in JOIN_REQUESTS)
+    lasting = ((action, actor) for action, actor in requests if action.at > gone_at.get(actor, -FOREVER))
+    return [
+        (action, actor) for action, actor in lasting if actor not in sight.members or contacts.has_ended(action, actor, sight.joined.at)
+    ]
+
+
+def unseen_window(candidates: DatedActions, generation: int, *, from_empty: bool) -> ClientWindow:
+    """The rebalance that made a generation which no log shows."""
+    over = last_awaited(candidates)
+    return ClientWindow(generation, from_empty, "superseded" if over is None else "stable", candidates[0][0], over, over)
+
+
+def begun_after_unseen(candidates: DatedActions, unanswered: DatedActions) -> list[MemberAction]:
+    """Requests to join behind a generation that no log shows."""
+    over_at = {actor: action.at for action, actor in candidates if is_going(action)}
+    for action, actor in unanswered:
+        over_at[actor] = max(action.at, over_at.get(actor, action.at))
+    requests = (pair for pair in candidates[1:] if pair[0].kind in JOIN_REQUESTS)
+    return [action for action, actor in requests if action.at > over_at.get(actor, -FOREVER)]
+
+
+def went_on(last: ClientSight, candidates: DatedActions) -> bool:
+    """Whether others made a generation after one or more had gone."""
+    if last.has_follower or (last.was_begun_by_others and last_awaited(candidates) is not None):
+        return True
+    return last.has_others and bool(candidates) and says_unknown_member(candidates[0][0])
+
+
+def removal_before(sight: ClientSight, heard: DatedActions) -> MemberAction | None:
+    """The first line of a member that was out, and came back.
+
+    The log begins with it. A generation was made without it, unless none lies between its two.
+    """
+    is_nameless = sight.has_nameless or len(sight.members) == 1
+    removals = (action for action, actor in heard if actor in sight.members or (actor is None and is_nameless))
+    removal = next((action for action in removals if says_unknown_member(action)), None)
+    if removal is None or sight.generation is None:
+        return removal
+    return removal if removal.generation is not None and leaves_room(removal.generation, sight.generation) else None
+
+
+def last_awaited(candidates: DatedActions) -> MemberAction | None:
     """The end of a member that heard of a rebalance without rejoining.
 
     The join phase waited for it until it left, or was put out and heard that next.
@@ -168,9 +300,7 @@ def settled_at(waiting: list[ClientSight], hold_us: int) -> int:
     return next(timed, FOREVER - hold_us - 1) + hold_us + 1
 
 
-def unjoined_windows(
-    candidates: list[tuple[MemberAction, str | None]], generation: int | None, apart_us: int, *, precede_epochs: bool
-) -> Iterator[ClientWindow]:
+def unjoined_windows(candidates: DatedActions, generation: int | None, apart_us: int, *, precede_epochs: bool) -> Iterator[ClientWindow]:
     """Rebalances that are shown, without any member's join.
 
     Where epochs follow, who comes back does so by one of these.
@@ -194,9 +324,11 @@ def unjoined_windows(
         last_at = action.at
 
 
-def is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
-    """Whether a nameless member's assignment is of a generation.
+def is_of_generation(action: MemberAction, actor: str | None, sight: ClientSight) -> bool:
+    """Whether an assignment is of a generation that its member did not join.
 
-    Lines of kafka-python name the generation as a member joins, and not again as it is assigned partitions.
+    Its line names it, or is of a nameless member: those of kafka-python name the generation as it joins, and not again.
     """
-    return action.generation == sight.generation or (action.generation is None and sight.has_nameless)
+    if action.generation is not None:
+        return action.generation == sight.generation
+    return actor is None and sight.has_nameless

@@ -11,7 +11,7 @@ the generation that others name at that time; where nobody names one, they are o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
@@ -20,17 +20,15 @@ from models.kafka.observations.actions import (
     GOING,
     ActionKind,
     MemberAction,
-    ends_ownership,
     follows_in_log,
     has_only_given_id,
     is_going,
     is_rebalance_notice,
-    is_refused_sync,
     says_old_generation,
-    says_unknown_member,
     stays_till_expiry,
     would_tell_of_leading,
 )
+from models.kafka.observations.coordinator_contacts import CoordinatorContacts
 from models.kafka.observations.knowledge import assigned_members
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
@@ -43,10 +41,18 @@ from models.kafka.reconstruction.client_generations import (
     SHOWINGS,
     ClientSight,
     ClientWindow,
-    is_of_nameless,
+    DatedActions,
+    begun_after_unseen,
+    count_unheard,
+    is_of_generation,
     last_awaited,
+    removal_before,
     settled_at,
+    shows_beginning,
+    unanswered_requests,
     unjoined_windows,
+    unseen_window,
+    went_on,
     without_unanswered,
 )
 from models.tolerances import whole
@@ -112,6 +118,7 @@ class ClientWindows:
     """When a member's first state of the consumer protocol was logged."""
     _is_before_epochs: bool = False
     """Members acted before that."""
+    _contacts: CoordinatorContacts = field(default_factory=CoordinatorContacts)
 
     def begins_anew(self, generation: int) -> bool:
         """Whether a member that joins this generation joins a new life of the group.
@@ -164,14 +171,16 @@ class ClientWindows:
                 self._refused(actor, JOIN_REQUESTS)
                 self._in_touch.discard(actor)
                 self._cut_off.add(actor)
+                self._contacts.end(action, actor)
             elif action.kind is ActionKind.START:
                 self._in_touch.add(actor)
                 self._cut_off.discard(actor)
+                self._contacts.begin(action, actor)
             elif action.kind is ActionKind.JOIN_FAILED:
                 self._refused(actor)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
-            elif action.kind in _OPENINGS or self._shows_beginning(action):
+            elif action.kind in _OPENINGS or shows_beginning(action, of_epochs=self._has_epochs):
                 self._open(action, actor)
             elif self._newest is None and says_old_generation(action):
                 self._open(replace(action, kind=ActionKind.REBALANCE_NOTICED), actor)
@@ -183,17 +192,12 @@ class ClientWindows:
         """
         if self._newest is not None or self._is_told or self._has_epochs or not event.generation or event.generation < 1:
             return
-        at = event.time_us
-        heard = MemberAction(ActionKind.STEP, at, event.member_id, event.client_id, event.instance_id, None, event.generation, event)
+        heard = MemberAction(
+            ActionKind.STEP, event.time_us, event.member_id, event.client_id, event.instance_id, None, event.generation, event
+        )
         actor = roster.actor(event.member_id, event.client_id, event.instance_id)
         members = {} if actor is None else {actor: event.member_id}
-        self._last = ClientSight(event.generation, heard, at, members=members, has_nameless=True, is_only_heard=True)
-
-    def _shows_beginning(self, action: MemberAction) -> bool:
-        return is_rebalance_notice(action) or is_refused_sync(action) or says_unknown_member(action) or self._is_out(action)
-
-    def _is_out(self, action: MemberAction) -> bool:
-        return ends_ownership(action) and not self._has_epochs  # of epochs, it may give up only what moves
+        self._last = ClientSight(event.generation, heard, event.time_us, members=members, has_nameless=True, is_only_heard=True)
 
     @property
     def _has_epochs(self) -> bool:
@@ -258,13 +262,12 @@ class ClientWindows:
 
     def _sight_of(self, generation: int) -> ClientSight | None:
         """The generation in the group's present life."""
-        windows = [*self._waiting[::-1], *([self._last] if self._last is not None else [])]
-        return next((sight for sight in windows if sight.generation == generation), None)
+        return next((sight for sight in (*self._waiting[::-1], self._last) if sight is not None and sight.generation == generation), None)
 
     def _synced(self, action: MemberAction, actor: str | None) -> None:
         """Take an assignment, or a join without a generation."""
         newest = self._newest
-        is_of_newest = newest is not None and (actor in newest.members or (actor is None and is_of_nameless(action, newest)))
+        is_of_newest = newest is not None and (actor in newest.members or is_of_generation(action, actor, newest))
         if newest is None or not is_of_newest or (action.generation is not None and action.generation != newest.generation):
             if actor is not None and action.generation is None:
                 self._joined_unnamed(action, actor)
@@ -275,6 +278,8 @@ class ClientWindows:
         if newest.generation is None and self._has_begun_since(actor, newest.last_at, action.at):
             self._joined_unnamed(action, actor)
             return
+        if actor is not None and actor not in newest.members:
+            self._take_in(newest, action, actor)  # the line of its join is missing
         newest.synced = newest.synced or action
         newest.has_follower = newest.has_follower or would_tell_of_leading(action)
         newest.last_at = max(newest.last_at, action.at)
@@ -326,8 +331,8 @@ class ClientWindows:
         It was refused and began nothing, or was lost with the coordinator.
         """
         lost = frozenset(kinds) - {ActionKind.FENCED}  # which it only heard
-        sights = [*self._waiting, *([self._last] if self._last is not None else [])]
-        joined_at = max((sight.joined.at for sight in sights if actor in sight.members), default=-FOREVER)
+        sights = (sight for sight in (self._last, *self._waiting) if sight is not None and actor in sight.members)
+        joined_at = max((sight.joined.at for sight in sights), default=-FOREVER)
         kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in lost]
         if kept:
             self._openings[actor] = kept
@@ -375,7 +380,9 @@ class ClientWindows:
         gone_at = last.gone_at
         if gone_at is not None and not self._has_come_after(last.joined.at, gone_at):
             yield from self._emptied(last)
-        begun = (action for action, _ in self._candidates(last.joined.at, FOREVER) if action.kind in JOIN_REQUESTS or not self._was_empty)
+        candidates = self._candidates(last.joined.at, FOREVER)
+        heard = candidates[count_unheard(candidates, self._contacts, last) :]
+        begun = (action for action, _ in heard if action.kind in JOIN_REQUESTS or not self._was_empty)
         if (started := next(begun, None)) is None:
             return
         over = last_awaited(self._candidates(last.joined.at, FOREVER, *GOING)) if last.was_begun_by_others else None
@@ -400,40 +407,36 @@ class ClientWindows:
         return any(abs(announced_at - at) <= NEAR_US for announced_at in self._announced.values())
 
     def _window(self, sight: ClientSight) -> Iterator[ClientWindow]:
-        if sight.of_epoch:
+        if sight.of_epoch or (sight.generation is None and self._is_logged_near(sight.joined.at)):
             return
         last = self._last
-        if sight.generation is None and self._is_logged_near(sight.joined.at):
-            return
         known = None if last is None or last.generation is None else last.generation + self._was_empty
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
-        shown = GOING if last is not None and self._went_on(last, sight) else ()
+        gone = self._candidates(began, sight.joined.at, *GOING)
+        shown = GOING if last is not None and went_on(last, gone) else ()
         candidates = without_unanswered(self._candidates(began, sight.joined.at, *shown), sight)
-        if last is None and not announced and (removal := self._removal_before(sight)) is not None:
+        if last is not None:
+            candidates = yield from self._reached(last, sight, candidates, is_announced=announced)
+        removals = self._candidates(began, sight.joined.at, ActionKind.FENCED) if last is None and not announced else []
+        if (removal := removal_before(sight, removals)) is not None:
             yield ClientWindow(removal.generation, False, "superseded", removal)
-            later = [(action, actor) for action, actor in candidates if action.at > removal.at]
+            later = [pair for pair in candidates if pair[0].at > removal.at]
             candidates = later or [(replace(removal, kind=ActionKind.JOIN), None)]  # it joins again at once
-        if last is not None and last.resumed_at is not None:
-            lost_at = last.resumed_at - CLOCK_TOLERANCE_US
-            lost = [action for action, _ in candidates if action.at < lost_at]
-            candidates = [(action, actor) for action, actor in candidates if action.at >= lost_at]
-            if lost and not announced:
-                yield ClientWindow(last.generation, False, "coordinator_lost", lost[0])
         begun = [action for action, _ in candidates]
-        has_gone = any(map(is_going, begun if shown else begun[:1]))
+        unanswered = unanswered_requests(candidates, self._contacts, sight)
+        has_gone = any(map(is_going, begun if shown else begun[:1])) or unanswered[:1] == candidates[:1] != []
+        was_empty = self._was_empty
         if not announced and has_gone and known is not None and before is not None and known < before:
-            over = last_awaited(candidates)  # it began a generation that no log shows
-            yield ClientWindow(known, False, "superseded" if over is None else "stable", begun[0], over, over)
-            gone_at = {actor: action.at for action, actor in candidates if is_going(action)}
-            begun = [
-                action for action, actor in candidates[1:] if action.kind in JOIN_REQUESTS and action.at > gone_at.get(actor, -FOREVER)
-            ]
+            window = unseen_window(candidates, known, from_empty=was_empty)  # it began a generation that no log shows
+            was_empty = not unanswered and last is not None and known + 1 == before and last.has_nobody_in(sight)
+            yield replace(window, outcome="empty", member_count=0) if was_empty else window
+            begun = begun_after_unseen(candidates, unanswered)
         started = next(iter(begun), None)
         yield ClientWindow(
             before,
-            sight.generation == 1 or (self._was_empty and before in {known, None}),
+            sight.generation == 1 or (was_empty and (before in {known, None} or not self._was_empty)),
             "stable" if sight.synced is not None else "superseded" if self._waiting else "open",
             started if announced else started or sight.joined,
             sight.joined,
@@ -443,24 +446,20 @@ class ClientWindows:
             announced,
         )
 
-    def _went_on(self, last: ClientSight, sight: ClientSight) -> bool:
-        """Whether others made a generation after one or more had gone."""
-        candidates = self._candidates(last.joined.at, sight.joined.at, *GOING)
-        if last.has_follower or (last.was_begun_by_others and last_awaited(candidates) is not None):
-            return True
-        return last.has_others and bool(candidates) and says_unknown_member(candidates[0][0])
-
-    def _removal_before(self, sight: ClientSight) -> MemberAction | None:
-        """The first line of a member that was out, and came back.
-
-        The log begins with it. A generation was made without it, unless none lies between its two.
-        """
-        heard = (pair for pair in self._candidates(-FOREVER, sight.joined.at, ActionKind.FENCED) if says_unknown_member(pair[0]))
-        is_nameless = sight.has_nameless or len(sight.members) == 1
-        removal = next((action for action, actor in heard if actor in sight.members or (actor is None and is_nameless)), None)
-        if removal is None or sight.generation is None:
-            return removal
-        return removal if removal.generation is not None and leaves_room(removal.generation, sight.generation) else None
+    def _reached(
+        self, last: ClientSight, sight: ClientSight, candidates: DatedActions, *, is_announced: bool
+    ) -> Generator[ClientWindow, None, DatedActions]:
+        """Leave out what was lost with another coordinator, a window if any heard."""
+        lost_at = last.resumed_at - CLOCK_TOLERANCE_US if last.resumed_at is not None else -FOREVER
+        lost = [action for action, _ in candidates if action.at < lost_at]
+        later = [pair for pair in candidates if pair[0].at >= lost_at]
+        count = count_unheard(later, self._contacts, last, sight)
+        in_vain = later[:count]
+        if not lost and any(is_rebalance_notice(action) for action, _ in in_vain):
+            lost = [in_vain[0][0]]
+        if lost and not is_announced:
+            yield ClientWindow(last.generation, False, "coordinator_lost", lost[0])
+        return later[count:]
 
     def _emptied(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         gone_at = last.gone_at if last is not None and not self._was_empty else None
@@ -468,6 +467,7 @@ class ClientWindows:
             return
         self._was_empty = True
         leaves = self._candidates(last.joined.at, gone_at, *GOING)
+        leaves = leaves[count_unheard(leaves, self._contacts, last) :]
         if leaves and not last.of_epoch and not last.is_announced and not self._is_announced(next_generation(last.generation), gone_at):
             yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         gone = [action for action, _ in leaves if is_going(action)]
@@ -485,13 +485,14 @@ class ClientWindows:
         announced_at = self._announced.get(generation) if generation is not None else None
         return announced_at is not None and (at < BEFORE_ANY_TIME_US or abs(announced_at - at) <= NEAR_US)
 
-    def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> list[tuple[MemberAction, str | None]]:
+    def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> DatedActions:
         """Actions that may begin a rebalance, and those of more kinds."""
         kinds = {*_BEGINNINGS, *more_kinds}
         actions_of = ((action, actor) for actor, actions in self._openings.items() for action in actions if after < action.at <= until)
         return sorted((pair for pair in actions_of if pair[0].kind in kinds), key=lambda pair: pair[0].at)
 
     def _keep_openings(self, after: int) -> None:
+        self._contacts.forget(after)
         kept = ((actor, [action for action in actions if action.at > after]) for actor, actions in self._openings.items())
         self._openings = {actor: actions for actor, actions in kept if actions}
 

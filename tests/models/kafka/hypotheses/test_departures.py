@@ -328,3 +328,47 @@ def test_of_a_shared_name_each_id_is_a_member() -> None:
     assert [action.member_id for action in hypotheses[0].actions] == ["A2", "A1"]
     hypotheses = propose_expiry(context(first, second), second)
     assert [action.member_id for action in hypotheses[0].actions] == ["A1"]
+
+
+# -- who came back and stopped again -------------------------------------------------------------------------------
+
+BACK, STOPPED = act(K.JOIN, SECOND, "a", member="A2"), act(K.LEAVE, 2 * SECOND, "a", member="A2")
+AGAIN = {"last": ("b",), "members_after": 1}
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "restarted"),
+    [
+        ([BACK, STOPPED], {}, True),
+        ([BACK, act(K.EXPIRE, 2 * SECOND, "a", member="A2")], {}, True),
+        ([BACK], {}, False),
+        ([STOPPED], {}, False),
+        ([BACK, act(K.LEAVE, 2 * SECOND, "a")], {}, False),
+        ([act(K.JOIN, SECOND, "a", member="A2", error_code=79), STOPPED], {}, False),
+        ([act(K.JOIN, 3 * SECOND + 1, "a", member="A2"), act(K.LEAVE, 3 * SECOND + 2, "a", member="A2")], {}, False),
+        ([BACK, STOPPED], {"shared": {"a"}}, False),
+        ([BACK, STOPPED], {"outcome": "coordinator_lost"}, False),
+    ],
+    ids=["left", "expired", "too late", "no request", "left once", "given an id", "in the next phase", "shared name", "coordinator lost"],
+)
+def test_who_came_back_and_stopped_again_was_restarted(actions: list[MemberAction], values: dict[str, object], restarted: bool) -> None:
+    hypotheses = propose_departure(context(LEAVE, *actions, **AGAIN | values), LEAVE)  # type: ignore[arg-type]
+
+    assert (hypotheses[0].cause is Cause.MEMBER_RESTART) is restarted
+
+
+@pytest.mark.parametrize(
+    ("family", "leaves_logged", "weight"),
+    [
+        ("kafka.client", False, weights.LOG_OF_SILENT_LIBRARY),
+        ("kafka.client", True, weights.OWN_LOG_SILENT),
+        ("kafka.librdkafka", False, weights.OWN_LOG_SILENT),
+    ],
+)
+def test_the_log_of_a_client_too_old_to_tell_of_leaves_tells_of_no_late_poll(
+    family: str, leaves_logged: bool, weight: weights.Shares
+) -> None:
+    rebalance = context(LEAVE, clients={"a"}, leaves_logged=leaves_logged)
+    rebalance.roster.note_log("a", "a.log", family)
+
+    assert shares(kind_of_leave(rebalance, "a", LEAVE)) == of(weight)

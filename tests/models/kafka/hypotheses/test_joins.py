@@ -11,18 +11,18 @@ from models.kafka.cluster.facts import ClusterFacts, TopicChange
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import (
-    FOLLOWUP_US,
     first_of_empty,
     had_members,
     has_gone_as_it_came,
     propose_join,
-    propose_rejoin,
     restarts,
     returned_unseen,
 )
+from models.kafka.hypotheses.rejoins import FOLLOWUP_US, propose_rejoin
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.tolerances import CONNECT_DELAY_US, PHASE_OVERRUN_US, PROBING_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
+from models.kafka.observations.roster import RosterMember
+from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US
 from models.units import US_PER_MS
 from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started
 from tests.models.kafka.hypotheses.test_departures import of, shares
@@ -197,6 +197,45 @@ def test_the_first_of_an_empty_group(values: dict[str, object], weight: weights.
     assert shares(propose_join(rebalance, JOIN)) == (of(weight) if weight else first)
 
 
+NEWCOMER = by_client(K.JOIN, 0, "c", member="")
+SILENT = {"witness": Witness.CLIENT, "tell_joins": {"a", "b", "c"}, "clients": {"a", "b", "c"}, "last": ("a", "c")}
+
+
+@pytest.mark.parametrize(
+    ("values", "actions", "doubted"),
+    [
+        ({}, [], True),
+        ({"joined": line("GenerationStarted", NOW + HEARD_US, node="1", generation=5)}, [], True),
+        ({"joined": line("GenerationStarted", NOW + HEARD_US + 1, node="1", generation=5)}, [], False),
+        ({"last": ("a", "b", "c")}, [], False),
+        ({"witness": Witness.REQUEST}, [], False),
+        ({}, [by_client(K.STEP, -GROUP_MIN_SESSION_US, "b")], True),
+        ({}, [by_client(K.STEP, 1 - GROUP_MIN_SESSION_US, "b")], False),
+        ({}, [by_client(K.REJOIN, 5, "b")], False),
+        ({}, [by_client(K.FENCED, 60 * SECOND, "b")], True),
+        ({}, [by_client(K.STEP, -9, "a")], True),
+    ],
+    ids=[
+        "gone without a line",
+        "a short phase",
+        "waited for",
+        "still a member",
+        "by requests",
+        "silent for a session",
+        "alive before",
+        "alive meanwhile",
+        "back later",
+        "another one alive",
+    ],
+)
+def test_who_joins_as_another_may_have_expired_did_not_surely_begin_it(
+    values: dict[str, object], actions: list[MemberAction], doubted: bool
+) -> None:
+    rebalance = context(*actions, NEWCOMER, **SILENT | values)  # type: ignore[arg-type]
+
+    assert (shares(propose_join(rebalance, NEWCOMER)) == of(weights.APPEARED_AND_SILENT)) is doubted
+
+
 UNKNOWN = {"state_before": None, "first": (), "last": ()}
 
 
@@ -280,6 +319,11 @@ def test_lines_show_that_a_group_had_members(action: MemberAction, had: bool) ->
 def test_who_gave_up_partitions_may_have_gone(kind: ActionKind) -> None:
     assert not had_members(context(by_client(K.REVOKE), by_client(kind, -9), **UNKNOWN))  # type: ignore[arg-type]
     assert had_members(context(by_client(K.REVOKE), by_client(kind, -LOOK_BACK_US), **UNKNOWN))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("why", "had"), [("UNKNOWN_MEMBER_ID", False), ("MEMBER_ID_REQUIRED", True), (None, True)])
+def test_who_is_refused_as_unknown_gave_up_partitions_of_a_group_that_may_be_empty(why: str | None, had: bool) -> None:
+    assert had_members(context(by_client(K.REVOKE, -2), by_client(K.JOIN_FAILED, -1, why=why), **UNKNOWN)) is had  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -509,6 +553,45 @@ def test_a_follow_up_comes_soon(lag: int | None, previous: object, follows: bool
         assert (found.get(Cause.COOPERATIVE_FOLLOWUP) == round(weight.value, 6)) is follows
         assert not follows or found[Cause.METADATA_CHANGE] == round((1 - weight.value) / 2, 6)
     assert Cause.COOPERATIVE_FOLLOWUP not in shares(rejoin(assignors={4: "range"}, **values)) or not follows  # type: ignore[arg-type]
+
+
+WISH = by_client(K.WANTS_REJOIN, -4 * SECOND, why="need to revoke partitions [x]")
+
+
+@pytest.mark.parametrize(
+    ("actions", "is_known"),
+    [
+        ([], False),
+        ([by_client(K.REJOIN, -3 * SECOND), by_client(K.LOST_COORDINATOR, -SECOND)], True),
+        ([by_client(K.REJOIN, -SECOND), by_client(K.LOST_COORDINATOR, -9)], False),
+        ([by_client(K.LOST_COORDINATOR, -SECOND)], False),
+        ([by_client(K.REJOIN, -3 * SECOND, "b"), by_client(K.LOST_COORDINATOR, -SECOND, "b")], False),
+    ],
+    ids=["long ago", "lost", "asked late", "nothing asked", "another's"],
+)
+def test_a_request_that_was_lost_with_its_coordinator_is_sent_again_as_it_was(actions: list[MemberAction], is_known: bool) -> None:
+    again = by_client(K.REJOIN)
+
+    assert (shares(rejoin(WISH, *actions, again, action=again)) == {Cause.COOPERATIVE_FOLLOWUP: weights.FOLLOWUP_TOLD.value}) is is_known
+
+
+@pytest.mark.parametrize(
+    ("reason", "who", "is_sure"),
+    [
+        ("update_metadata", "B", False),
+        ("leader_rejoin", "B", False),
+        ("update_metadata", "A", True),
+        ("new_member", "B", True),
+        (None, None, True),
+    ],
+)
+def test_a_follow_up_behind_another_ones_rejoin_may_be_a_change_that_all_make(reason: str | None, who: str | None, is_sure: bool) -> None:
+    began = started(-SECOND, reason_id=reason, reason_member_id=who)
+    previous, members = before(started=began), [RosterMember(name.upper(), client_id=name) for name in "ab"]
+    rebalance = rejoin(assignors={4: "cooperative-sticky"}, previous=previous, previous_ended_at=NOW - 9, members=members)
+
+    weight = weights.FOLLOWUP_COOPERATIVE if is_sure else weights.FOLLOWUP
+    assert shares(rebalance)[Cause.COOPERATIVE_FOLLOWUP] == round(weight.value, 6)
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.elimination import AT_ONCE_US
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from tests.models.kafka.hypotheses.contexts import NOW, act, by_client, by_request, context, started
+from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
 
 K = ActionKind
 TOLD = "group is already rebalancing"
@@ -154,6 +156,29 @@ def test_the_request_log_tells_the_same_action(away: int, same: bool) -> None:
     assert find_trigger(context(certain, request)) == certain
 
 
+SAYS = by_client(K.REJOIN, -9, "a")
+
+
+@pytest.mark.parametrize(
+    ("requests", "triggers"),
+    [
+        ([], True),
+        ([by_request(K.REJOIN, -8, "a", error_code=25)], False),
+        ([by_request(K.REJOIN, -8, "a", error_code=0)], True),
+        ([by_request(K.REJOIN, -8, "a", error_code=79)], True),
+        ([by_request(K.REJOIN, -8, "b", error_code=25)], True),
+        ([by_request(K.REJOIN, -9 - CLOCK_TOLERANCE_US, "a", error_code=25)], False),
+        ([by_request(K.REJOIN, -10 - CLOCK_TOLERANCE_US, "a", error_code=25)], True),
+        ([by_request(K.REJOIN, -30, "a", error_code=25), by_request(K.REJOIN, -8, "a", error_code=0)], True),
+    ],
+    ids=["untold", "refused", "answered", "given an id", "another's", "at the limit", "long before", "refused before"],
+)
+def test_a_join_of_which_the_request_log_says_that_it_was_refused_triggers_nothing(requests: list[MemberAction], triggers: bool) -> None:
+    trigger = find_trigger(context(*requests, SAYS))
+
+    assert (trigger is not None and context().actor(trigger) == "a") is triggers
+
+
 def test_a_member_that_missed_a_generation_leaves_in_vain() -> None:
     leave = by_client(K.LEAVE, 0)
     known = {"generations": {3: {"a": "A"}, 4: {"a": "A", "b": "B"}}, "tell_joins": {"a"}}
@@ -188,6 +213,39 @@ def test_others_may_have_begun_it_unless_all_are_known(values: dict[str, object]
     rejoin = by_client(K.REJOIN, 0)
 
     assert (Cause.MEMBER_LEAVE in rivals(rejoin, **values)) is unseen
+
+
+GAP = (by_client(K.ASSIGNED, -99 * SECOND, "a", partitions=["x-0"]), by_client(K.ASSIGNED, -99 * SECOND, "b", partitions=["x-2"]))
+
+
+@pytest.mark.parametrize("trigger", [by_client(K.LEAVE, 0), by_client(K.JOIN, 0, "c")], ids=["leave", "join"])
+def test_a_partition_that_no_member_got_shows_that_others_may_have_begun_it(trigger: MemberAction) -> None:
+    known = {"witness": Witness.CLIENT, "clients": {"a", "b", "c"}, "assignors": {4: "range"}, "last": ("b", "c")}
+    ranking = rank(context(trigger, *GAP, **known))  # type: ignore[arg-type]
+
+    assert ranking.best.probability <= weights.SEEN_FIRST.value
+    assert [action for action in ranking.best.supporting_actions if action in GAP] == list(GAP)
+    assert rank(context(trigger, **known)).best.probability > weights.SEEN_FIRST.value  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("generation", "who", "unseen"), [(3, "d", True), (5, "d", True), (6, "d", False), (3, "a", False)])
+def test_a_member_without_a_log_that_was_there_before_may_have_begun_it(generation: int, who: str, unseen: bool) -> None:
+    generations = {4: {"a": "A", "b": "B"}, 5: {"b": "B"}}
+    generations[generation] = {**generations.get(generation, {}), who: who.upper()}
+    rebalance = context(by_client(K.LEAVE, 0), witness=Witness.CLIENT, clients={"a", "b"}, generations=generations)
+
+    assert (rank(rebalance).best.probability <= weights.SEEN_FIRST.value) is unseen
+
+
+@pytest.mark.parametrize(
+    ("at", "lag", "failed"),
+    [(9, AT_ONCE_US, True), (9, AT_ONCE_US + 1, False), (0, AT_ONCE_US, False), (-9, AT_ONCE_US, False)],
+)
+def test_who_asks_right_behind_a_beginning_right_behind_an_assignment_did_not_begin_it(at: int, lag: int, failed: bool) -> None:
+    join = by_client(K.JOIN, at, "c")
+    rebalance = context(join, previous=before(ended_at=NOW - lag), previous_ended_at=NOW - lag, last=("a", "b", "c"))
+
+    assert (rank(rebalance).best.cause is Cause.ASSIGNMENT_STORE_FAILED) is failed
 
 
 @pytest.mark.parametrize(("others_act", "clients", "unseen"), [(False, {"a", "b"}, False), (True, {"a", "b"}, True), (False, {"a"}, True)])

@@ -164,6 +164,30 @@ def test_a_client_with_another_id_is_new() -> None:
     assert _with_ids("A2", members=[RosterMember("A2")]).is_new(action)
 
 
+OUT_SINCE = {"generations": {4: {"b": "B"}, 5: {"a": "A2", "b": "B"}}, "tell_joins": {"a"}, "first_generation": {"A": 1, "A2": 5, "B": 1}}
+OF_A = [RosterMember("A", client_id="a"), RosterMember("A2", client_id="a")]
+
+
+@pytest.mark.parametrize(
+    ("values", "new"),
+    [
+        ({}, True),
+        ({"tell_joins": set()}, False),
+        ({"generations": {4: {"a": "A", "b": "B"}, 5: {"a": "A", "b": "B"}}}, False),
+        ({"generations": {4: {}, 5: {"a": "A2"}}}, False),
+        ({"generations": {5: {"a": "A2"}}}, True),
+        ({"generations": {4: {"b": "B"}, 5: {"b": "B"}}}, False),
+        ({"first_generation": {"A": 1, "A2": 4}}, False),
+        ({"first_generation": {"A2": 5}}, False),
+    ],
+    ids=["out since long", "tells no joins", "in it", "unknown", "not seen", "not back", "not anew", "log begins here"],
+)
+def test_a_client_is_new_that_was_out_for_longer_than_generations_are_known(values: dict[str, object], new: bool) -> None:
+    action = by_client(K.REJOIN, member="")
+
+    assert context(action, members=OF_A, **OUT_SINCE | values).is_new(action) is new  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("values", "at", "why", "new"),
     [
@@ -301,6 +325,25 @@ def test_after_a_coordinator_was_lost_joins_go_to_the_next(
 
     assert ("c" in context(action, *others, facts=known, outcome="coordinator_lost").joiners) is joins
     assert "c" in context(action, *others, facts=known).joiners
+
+
+@pytest.mark.parametrize(
+    ("nodes", "joins"),
+    [
+        ({"a": "1", "c": "1"}, True),
+        ({"a": "1", "c": "2"}, False),
+        ({"c": "2"}, True),
+        ({"a": "1"}, True),
+        ({"a": "1", "b": "3", "c": "2"}, True),
+    ],
+    ids=["the same", "the next", "first unknown", "second unknown", "first in doubt"],
+)
+@pytest.mark.parametrize("witness", [Witness.CLIENT, Witness.REQUEST])
+def test_where_no_coordinators_line_names_it_members_tell_which_one_was_lost(witness: Witness, nodes: dict[str, str], joins: bool) -> None:
+    finds = [by_client(K.START, 9 if name == "c" else -9, name, node=node) for name, node in nodes.items()]
+    rebalance = context(by_client(K.JOIN, 9, "c"), *finds, outcome="coordinator_lost", node=None, witness=witness)
+
+    assert ("c" in rebalance.joiners) is joins
 
 
 # -- unlogged changes --------------------------------------------------------------------------------------------

@@ -232,7 +232,9 @@ def test_a_log_may_begin_between_a_join_and_its_assignment(who: str | None, gene
     assert all(window.ended is not None for window in cut)
 
 
-@pytest.mark.parametrize(("who", "generation", "synced"), [("a", 4, True), ("a", None, True), ("a", 5, False), ("c", 4, False)])
+@pytest.mark.parametrize(
+    ("who", "generation", "synced"), [("a", 4, True), ("a", None, True), ("a", 5, False), ("c", 4, True), ("c", 5, False)]
+)
 def test_an_assignment_is_of_the_newest_generation(who: str, generation: int | None, synced: bool) -> None:
     windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, 9, who, generation))
 
@@ -536,6 +538,137 @@ def test_members_that_left_with_a_generation_unseen_do_not_begin_the_next() -> N
     feed(windows, act(K.JOIN, 20, "a"), act(K.JOINED, 21, "a", 6))
 
     assert shown(all_windows(windows)) == [(4, "superseded", 1, None), (5, "open", 20, 21)]
+
+
+ASKS, ASKS_AGAIN = act(K.JOIN, 3, "a"), act(K.JOIN, 6, "a")
+
+
+@pytest.mark.parametrize(
+    ("actions", "generation", "expected"),
+    [
+        ([ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 6, [(4, "superseded", 3), (5, "open", 6)]),
+        ([ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 5, [(4, "open", 3)]),
+        ([ASKS, act(K.START, 3, "a"), ASKS_AGAIN], 6, [(5, "open", 3)]),
+        ([ASKS, act(K.START, 5, "b"), ASKS_AGAIN], 6, [(5, "open", 3)]),
+        ([act(K.JOIN, 2, "x"), act(K.REBALANCE_NOTICED, 3, "b"), ASKS_AGAIN], 6, [(4, "superseded", 2), (5, "open", 6)]),
+        ([act(K.JOIN, 2, "x"), act(K.REBALANCE_NOTICED, 3, "b"), ASKS_AGAIN], 5, [(4, "open", 2)]),
+        ([ASKS, act(K.LOST_COORDINATOR, 4, "a"), act(K.START, 5, "a"), ASKS_AGAIN], 6, [(5, "open", 6)]),
+        ([act(K.REBALANCE_NOTICED, 2, "b"), ASKS, act(K.START, 5, "a"), ASKS_AGAIN], 6, [(5, "open", 2)]),
+        ([ASKS, act(K.START, 5, "a"), act(K.START, 7, "b"), act(K.JOIN, 8, "b"), ASKS_AGAIN], 6, [(4, "superseded", 3), (5, "open", 6)]),
+    ],
+    ids=[
+        "ended",
+        "no generation between",
+        "no other process",
+        "another's process",
+        "another's request",
+        "another's request for this one",
+        "refused",
+        "begun by others",
+        "both ended",
+    ],
+)
+def test_a_generation_of_processes_that_ended_before_an_answer_is_a_rebalance_of_its_own(
+    actions: list[MemberAction], generation: int, expected: list[tuple[int, str, int]]
+) -> None:
+    windows = feed(joined("a", "b"), *sorted(actions, key=lambda action: action.at), act(K.JOINED, 9, "a", generation))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == expected
+
+
+@pytest.mark.parametrize(
+    ("member_id", "generation", "count", "outcome"),
+    [("A2", 6, 2, "empty"), ("A2", 7, 2, "superseded"), ("A", 6, 2, "superseded"), ("A2", 6, 3, "superseded")],
+    ids=["all gone", "two generations between", "one is still there", "others"],
+)
+def test_a_generation_that_no_known_member_is_in_was_an_empty_one(member_id: str, generation: int, count: int, outcome: str) -> None:
+    windows = joined("a", "b")
+    assignments = ", ".join(f"{name}=Assignment(partitions=[])" for name in "ABC"[:count])
+    windows.feed(client("AssignmentMade", NOW + 1, generation=4, assignments=f"{{{assignments}}}"), [], ROSTER)
+    feed(windows, act(K.LEAVE, 3, "b"), act(K.JOIN, 6, "a"), replace(act(K.JOINED, 9, "a", generation), member_id=member_id))
+    cut = list(windows.next_windows())
+
+    assert [window[:3] for window in shown(cut)] == [(4, outcome, 3), (generation - 1, "open", 6)]
+    assert [window.from_empty for window in cut] == [False, outcome == "empty"]
+
+
+def by_java(kind: ActionKind, at: int, who: str) -> MemberAction:
+    action = act(kind, at, who)
+    return replace(action, event=replace(action.event, message="kafka.client.note"))
+
+
+LEFT, LATER = act(K.LEAVE, 5 * SECOND, "a"), 20 * SECOND
+OTHER = (act(K.START, LATER - 1, "c", node="2"), act(K.JOIN, LATER, "c"), act(K.START, LATER + 1, "b", node="2"))
+SAME = (act(K.START, LATER - 1, "c", node="1"), act(K.JOIN, LATER, "c"))
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ([LEFT, *OTHER], [(4, "open", LATER)]),
+        ([LEFT, *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.START, LATER - 1, "c"), act(K.JOIN, LATER, "c")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.REBALANCE_NOTICED, 6 * SECOND, "b"), *OTHER], [(4, "coordinator_lost", 5 * SECOND), (4, "open", LATER)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 9 * SECOND, "b"), *SAME], [(4, "open", LATER)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 9 * SECOND + 1, "b"), *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 9 * SECOND, "a"), *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.REBALANCE_NOTICED, 6 * SECOND, "b"), act(K.LOST_COORDINATOR, 7 * SECOND, "b"), *SAME], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.LOST_COORDINATOR, 7 * SECOND, "b"), act(K.REBALANCE_NOTICED, LATER, "b")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, by_java(K.LEAVE, LATER, "d")], [(4, "open", LATER)]),
+        ([LEFT, by_java(K.LEAVE, 9 * SECOND, "d")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, act(K.LEAVE, LATER, "d")], [(4, "open", 5 * SECOND)]),
+        ([LEFT, *SAME, by_java(K.REBALANCE_NOTICED, LATER + 1, "b")], [(4, "open", LATER)]),
+        ([LEFT, by_java(K.REBALANCE_NOTICED, LATER, "b")], [(4, "open", 5 * SECOND)]),
+        ([act(K.POLL_TIMEOUT, 5 * SECOND - 1, "a"), LEFT, *OTHER], [(4, "open", LATER)]),
+    ],
+    ids=[
+        "another coordinator",
+        "the same coordinator",
+        "an unknown coordinator",
+        "heard of at the old coordinator",
+        "others lose it soon",
+        "others lose it later",
+        "it loses it",
+        "heard of before it was lost",
+        "heard of as it is found again",
+        "nobody heard of it",
+        "nobody had to hear of it",
+        "nobody would tell",
+        "heard of another one",
+        "heard of late",
+        "after a late poll",
+    ],
+)
+def test_a_leave_that_no_coordinator_heard_begins_nothing(actions: list[MemberAction], expected: list[tuple[int, str, int]]) -> None:
+    windows = feed(joined("a", "b", "d"), *(act(K.START, 1, name, node="1") for name in "abd"))
+    feed(windows, *sorted(actions, key=lambda action: action.at), act(K.JOINED, 30 * SECOND, "b", 5))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == expected
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"),
+    [(5, [(4, "open", LATER)]), (6, [(4, "empty", 5 * SECOND), (5, "open", LATER)])],
+)
+def test_the_only_member_left_unheard_if_its_group_never_went_empty(generation: int, expected: list[tuple[int, str, int]]) -> None:
+    windows = feed(joined("a"), LEFT, act(K.JOIN, LATER, "a"), act(K.JOINED, LATER + 9, "a", generation))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == expected
+
+
+def test_a_group_goes_empty_from_the_first_leave_that_was_heard() -> None:
+    windows = feed(joined("a", "b"), LEFT, by_java(K.LEAVE, LATER, "b"))
+
+    assert [window[:3] for window in shown(all_windows(windows))] == [(4, "empty", LATER)]
+    windows = feed(joined("a", "b"), *(act(K.START, 1, name, node="1") for name in "ab"), LEFT)
+    feed(windows, act(K.START, LATER - 1, "b", node="2"), act(K.LEAVE, LATER, "b"))
+    assert [window[:3] for window in shown(all_windows(windows))] == [(4, "empty", LATER)]
+
+
+def test_at_the_logs_end_a_leave_at_another_coordinator_began_nothing() -> None:
+    windows = feed(joined("a", "b"), *(act(K.START, 1, name, node="1") for name in "ab"), LEFT, *OTHER)
+
+    assert [window[:3] for window in shown(list(windows.open_window()))] == [(4, "open", LATER)]
 
 
 # -- the logs' end -------------------------------------------------------------------------------------------------

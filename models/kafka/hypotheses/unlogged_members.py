@@ -1,0 +1,47 @@
+"""Members without a log, as the assignments of the others show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from models.events import names_field
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import ActionKind, MemberAction
+
+WHOLE_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
+"""Assignors that give out every partition at once (RangeAssignor, RoundRobinAssignor, StickyAssignor).
+
+Members of a cooperative one name only what they get anew, and some partitions wait for the next generation.
+"""
+
+_DIGITS_MAX = 9
+"""Digits of a partition's number, an int32."""
+
+
+def gaps_in_assignment(context: RebalanceContext) -> list[MemberAction]:
+    """Assignments of all known members between which a partition is missing.
+
+    A member that no line names has it: partitions are numbered from 0, and who gets one of a topic shares it with its other subscribers.
+    Empty if each is there, or may be.
+    """
+    generation, began = context.window.generation_before, context.window.previous_joined_at
+    if generation is None or began is None or context.known.assignors.get(generation) not in WHOLE_ASSIGNORS:
+        return []
+    assigned: dict[str | None, MemberAction] = {}
+    for action in context.actions_of(ActionKind.ASSIGNED, start=began, end=context.start):
+        assigned.setdefault(context.actor(action), action)
+    members = context.members_before
+    if not members or any(actor not in assigned or "partitions" not in assigned[actor].event.fields for actor in members):
+        return []
+    taken = [assigned[actor] for actor in members]
+    return taken if _has_gap(name for action in taken for name in names_field(action.event, "partitions")) else []
+
+
+def _has_gap(partitions: Iterable[str]) -> bool:
+    """Whether a number below a topic's highest is missing."""
+    numbers: dict[str, set[int]] = {}
+    for partition in partitions:
+        topic, _, number = partition.rpartition("-")
+        if number.isdecimal() and len(number) <= _DIGITS_MAX:
+            numbers.setdefault(topic, set()).add(int(number))
+    return any(max(known) >= len(known) for known in numbers.values())

@@ -1,0 +1,65 @@
+"""Members without a log, shown by partitions that nobody else got."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
+from models.kafka.observations.actions import ActionKind, MemberAction
+from tests.models.kafka.hypotheses.contexts import SECOND, by_client, context
+
+RANGE = {"assignors": {4: "range"}}
+
+
+def assigned(who: str, *partitions: str, at: int = -99 * SECOND) -> MemberAction:
+    return by_client(ActionKind.ASSIGNED, at, who, partitions=list(partitions))
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "gap"),
+    [
+        (("x-0",), ("x-2",), True),
+        (("x-1",), (), True),
+        (("x-0", "y-1"), ("x-1",), True),
+        (("x-0",), ("x-1",), False),
+        (("x-1",), ("x-0",), False),
+        (("x-0", "y-0"), ("x-1",), False),
+        ((), (), False),
+        (("x-first",), ("x-0",), False),
+        (("x-0",), ("x-9999999999",), False),
+    ],
+    ids=["between", "first", "of one topic", "none", "in any order", "of none", "nothing", "no number", "beyond numbers"],
+)
+def test_a_partition_below_the_highest_is_somebodys(of_a: tuple[str, ...], of_b: tuple[str, ...], gap: bool) -> None:
+    actions = [assigned("a", *of_a), assigned("b", *of_b)]
+
+    assert gaps_in_assignment(context(*actions, **RANGE)) == (actions if gap else [])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "gap"),
+    [
+        ({"assignors": {4: "roundrobin"}}, True),
+        ({"assignors": {4: "sticky"}}, True),
+        ({"assignors": {4: "cooperative-sticky"}}, False),
+        ({"assignors": {4: "own-assignor"}}, False),
+        ({"assignors": {5: "range"}}, False),
+        (RANGE | {"generation_before": None}, False),
+        (RANGE | {"previous_joined_at": None}, False),
+        (RANGE | {"first": ("a", "b", "c")}, False),
+        (RANGE | {"first": ()}, False),
+    ],
+)
+def test_it_is_certain_only_where_the_assignor_gives_out_all_and_each_member_tells(values: dict[str, object], gap: bool) -> None:
+    assert bool(gaps_in_assignment(context(assigned("a", "x-0"), assigned("b", "x-2"), **values))) is gap  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("at", "gap"), [(-100 * SECOND, False), (1 - 100 * SECOND, True), (0, True), (1, False)])
+def test_assignments_of_the_generation_count(at: int, gap: bool) -> None:
+    assert bool(gaps_in_assignment(context(assigned("a", "x-0"), assigned("b", "x-2", at=at), **RANGE))) is gap  # type: ignore[arg-type]
+
+
+def test_an_assignment_without_partitions_in_its_line_tells_nothing() -> None:
+    silent = by_client(ActionKind.ASSIGNED, -99 * SECOND, "b")
+
+    assert gaps_in_assignment(context(assigned("a", "x-1"), silent, **RANGE)) == []  # type: ignore[arg-type]
