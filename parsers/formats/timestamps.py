@@ -164,11 +164,14 @@ def read_iso(stamp: str) -> TimeStamp:
 
 
 _EPOCH_US = {10: 1_000_000.0, 13: 1_000.0, 16: 1.0, 19: 0.001}
-"""Microseconds in the unit of a count since 1970, by its digits: seconds to nanoseconds, from 2001 to 2286."""
+"""Length of the unit of a count since 1970, by its digits.
+
+Seconds to nanoseconds, from 2001 to 2286.
+"""
 
 
 def read_epoch(stamp: str) -> int | None:
-    """Microseconds since 1970 of a count of seconds or a smaller unit, else None."""
+    """Microseconds since 1970 of a count in any unit, else None."""
     whole, _, fraction = stamp.partition(".")
     unit = _EPOCH_US.get(len(whole))
     if unit is None or not (whole.isascii() and whole.isdecimal()) or (fraction and not _is_count(fraction)):
