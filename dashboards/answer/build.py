@@ -84,6 +84,7 @@ def build_answer(
         files=files,
         is_narrowed=bool(column(analysis, "is_narrowed", False)),
         groups_left=presence.groups_left(_rows(analysis, "members"), {group for _, group in tally.sums.groups}),
+        partitions_short=presence.partitions_short(_rows(analysis, "under_replicated_spans")),
         parts=presence.affected_members(_rows(analysis, "rebalance_members")) if for_page else {},
         head_counts=presence.head_counts(tally.kept, states, _rows(analysis, "allocation_changes")) if for_page else (),
         queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),

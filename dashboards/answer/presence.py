@@ -24,6 +24,15 @@ def groups_left(members: Iterable[AnyRow], rebalanced: Collection[str]) -> int:
     return len(left.difference(rebalanced))
 
 
+def partitions_short(spans: Iterable[AnyRow]) -> tuple[int, int]:
+    """Count partitions with too few replicas in sync, ever and at the end."""
+    short: dict[tuple[object, object, object], bool] = {}
+    for row in spans:
+        place = column(row, "cluster"), column(row, "topic"), column(row, "partition")
+        short[place] = short.get(place, False) or column(row, "ended_by") == "open"
+    return len(short), sum(short.values())
+
+
 def affected_members(rows: Iterable[AnyRow]) -> dict[str, list[pictured.MemberPart]]:
     """Members affected by each rebalance.
 

@@ -485,8 +485,8 @@ class Answer:
     files: Sequence[LogFile] = field(default_factory=tuple)
     is_narrowed: bool = False
     """Whether filters or a window leave rows out."""
-    groups_left: int = 0
-    """Groups without a rebalance that members left in some way."""
+    groups_left: int = 0  # without a rebalance, though members left in some way
+    partitions_short: tuple[int, int] = (0, 0)  # ever, and as the logs end
     parts: Mapping[str, Sequence[MemberPart]] = field(default_factory=dict)
     head_counts: Sequence[HeadCount] = field(default_factory=tuple)
     queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)

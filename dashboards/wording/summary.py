@@ -26,6 +26,8 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
     yield from other_zones(answer)
     if not totals.rebalances and not totals.outages:
         yield nothing_found(answer)
+        if answer.partitions_short[0] and not answer.is_narrowed:
+            yield _short(*answer.partitions_short)
         if not totals.incidents:
             return
     elif answer.groups_left and not answer.is_narrowed:
@@ -89,6 +91,12 @@ def nothing_found(answer: Answer) -> str:
     )
 
 
+def _short(ever: int, at_end: int) -> str:
+    """What is known of replicas that fell behind, as a sentence."""
+    still = f"; {at_end} of them still {'has' if at_end == 1 else 'have'} when the logs end" if at_end else ""
+    return f"{counted(ever, 'partition')} had fewer replicas in sync than replicas{still} (under_replicated_spans of --json)."
+
+
 def _gone(answer: Answer, noun: str = "group") -> str:
     """What is known of groups that members left, as a clause."""
     return f"Members of {counted(answer.groups_left, noun)} left or expired, but the rebalances that this was part of are not there"
@@ -106,11 +114,12 @@ def _are_servers_alone(answer: Answer) -> bool:
 _NOT_ASKED_FOR = "No rebalance and no outage is in what was asked for; the groups, the time or the filters asked for leave the rest out."
 
 _NO_SHARES = (
-    "No change of a group's queues is in these logs of RocketMQ. Each client logs its own: of others whether there were any is not known."
+    "No allocation of a group's queues is in these logs of RocketMQ. Each client logs its own: of others whether there were any is not "
+    "known."
 )
 
 _SERVERS_ALONE = (
-    "Servers of RocketMQ log who comes and goes, and nobody did here. Rebalances for other reasons are in the consumers' logs "
+    "No line of these servers of RocketMQ tells of a consumer that came or went. Rebalances for other reasons are in the consumers' logs "
     "(rocketmq_client.log): whether there were any is not known."
 )
 

@@ -303,7 +303,7 @@ class RocketStage:
             client_list.leave(when, channel, ListChangeKind.LOST, who, event)
             lose(group.lives_of(who), when)
         elif event.name == "RocketConsumerExpired":
-            client_list.leave(at, channel, ListChangeKind.EXPIRED, line=event)
+            client_list.leave(at, channel, ListChangeKind.EXPIRED, who or channel or None, event)  # its address, if it connected earlier
         else:  # RocketTopicSubscribed, RocketTopicUnsubscribed, RocketSubscriptionChanged
             if event.topic or replaced_filter(event) is not None:
                 group.subscribed.append((at, event))

@@ -135,6 +135,8 @@ def _json_stamp(document: dict[str, Any] | None) -> bytes | None:
             return to_utf8(value)
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
             return str(value).encode()
+        if isinstance(value, float):
+            return f"{value:.6f}".encode()
     return None
 
 

@@ -163,6 +163,25 @@ def read_iso(stamp: str) -> TimeStamp:
     return TimeStamp(second, offset_us(zone) if zone else None)
 
 
+_EPOCH_US = {10: 1_000_000.0, 13: 1_000.0, 16: 1.0, 19: 0.001}
+"""Length of the unit of a count since 1970, by its digits.
+
+Seconds to nanoseconds, from 2001 to 2286.
+"""
+
+
+def read_epoch(stamp: str) -> int | None:
+    """Microseconds since 1970 of a count in any unit, else None."""
+    whole, _, fraction = stamp.partition(".")
+    unit = _EPOCH_US.get(len(whole))
+    if unit is None or not (whole.isascii() and whole.isdecimal()) or (fraction and not _is_count(fraction)):
+        return None
+    count = int(whole)
+    if unit < 1:
+        return count // round(1 / unit)
+    return count * int(unit) + (int(fraction.ljust(6, "0")[:6]) * int(unit) // 1_000_000 if fraction else 0)
+
+
 def _read_match(regex: re.Pattern[str], stamp: str) -> TimeStamp:
     match = regex.fullmatch(stamp)
     if match is None:

@@ -14,7 +14,7 @@ from parsers.excerpts.openings import openings_of
 from parsers.excerpts.program_errors import program_error
 from parsers.formats.layouts import BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEADER, AnyLayout, Header
 from parsers.formats.partial_dates import PartialDates
-from parsers.formats.timestamps import CALENDAR_US, read_iso
+from parsers.formats.timestamps import CALENDAR_US, read_epoch, read_iso
 from parsers.records.context import RecordSpan, failure_reason, whole_characters
 from parsers.records.record_matching import RecordMatcher
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
@@ -255,7 +255,10 @@ class RecordReader:
         """UTC microseconds, and True if the local time is ambiguous."""
         date = header.date
         if envelope is not None and (header.stamp is None or date is None or not date.has_date):
-            local, offset = read_iso(envelope.decode("ascii", "replace").replace(" UTC", "Z"))
+            stamp = envelope.decode("ascii", "replace")
+            if (counted := read_epoch(stamp)) is not None:
+                return counted, False
+            local, offset = read_iso(stamp.replace(" UTC", "Z"))
         elif header.stamp is None or date is None:
             return None, False
         else:

@@ -152,3 +152,15 @@ def test_filters_that_replace_each_other_are_of_clients_that_differ(tmp_path: Pa
     conditions = list(told(tmp_path, filters(*expressions)).conditions)
     assert [each.kind for each in conditions] == (["subscription_mismatch"] if is_fault else [])
     assert all("heartbeats set the filter of T to A and B in turn" in each.detail for each in conditions)
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["connected in the log", "connected before it"])
+def test_a_channel_that_expires_is_a_consumer_that_fell_silent(tmp_path: Path, is_known: bool) -> None:
+    broker = Log().connected(-600, 1) if is_known else Log()
+    expired = "SCAN: remove expired channel from ConsumerManager consumerTable"
+    broker.add(0, f"{expired}. channel=10.20.8.11:45014, consumerGroup=CG", "WARN").add(
+        0, f"{expired}, all clear, consumerGroup=CG", "WARN"
+    )
+    last = max(told(tmp_path, broker).rebalances, key=lambda row: row.began)
+    assert (last.group, last.cause) == ("CG", "channel_expired")
+    assert [each.client_id for each in last.offenders] == [client(1) if is_known else "10.20.8.11:45014"]

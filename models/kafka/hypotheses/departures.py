@@ -413,8 +413,7 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh removals that only members' logs show; none elsewhere."""
     removed = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
     if not removed and (late := _committed_too_late(context)):
-        shares = weights.COMMIT_CAME_TOO_LATE
-        return [Hypothesis(cause, share, [] if cause is Cause.MEMBER_JOIN else late, CLIENT_LOG) for cause, share in shares.of.items()]
+        return [_too_late(cause, share, late) for cause, share in weights.COMMIT_CAME_TOO_LATE.of.items()]
     shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
     if removed and all(had_coordinator_moved(context, action) for action in removed):
         shares = weights.HEARD_AFTER_FAILOVER
@@ -423,6 +422,23 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     elif removed and context.members_before and not any(_may_have_expired(context, action) for action in removed):
         shares = weights.REMOVED_TOO_SOON_TO_EXPIRE
     return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
+
+
+def by_refused_commit(context: RebalanceContext, rejoin: MemberAction | None) -> list[Hypothesis]:
+    """Weigh a member that rejoins since its commit was refused; none else.
+
+    The group had gone on without it, so that nothing of its own had changed.
+    """
+    if rejoin is None or context.window.witness is not Witness.CLIENT:
+        return []
+    actor, since = context.actor(rejoin), max(context.join_phase_start, rejoin.at - LOOK_BACK_US)
+    refused = context.actions_of(ActionKind.COMMIT_REFUSED, start=since, end=rejoin.at + 1)
+    late = next((action for action in refused if says_group_went_on(action) and context.actor(action) == actor), None)
+    return [] if late is None else [_too_late(cause, share, [late]) for cause, share in weights.COMMIT_CAME_TOO_LATE.of.items()]
+
+
+def _too_late(cause: Cause, share: float, late: list[MemberAction]) -> Hypothesis:
+    return Hypothesis(cause, share, [] if cause is Cause.MEMBER_JOIN else late, CLIENT_LOG)
 
 
 def _committed_too_late(context: RebalanceContext) -> list[MemberAction]:

@@ -32,6 +32,8 @@ from models.kafka.observations.actions import (
     has_only_given_id,
     is_rebalance_notice,
     is_refused_sync,
+    says_group_went_on,
+    says_old_generation,
     says_unknown_member,
 )
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
@@ -187,7 +189,8 @@ def _begins_with_removal(context: RebalanceContext) -> bool:
     if context.window.witness is not Witness.CLIENT or context.window.outcome not in {"superseded", "open"}:
         return False
     if context.window.outcome == "open":
-        return any(action.at == context.start for action in context.all_of(ActionKind.LOST))
+        shown = (*context.all_of(ActionKind.LOST), *filter(says_group_went_on, context.all_of(ActionKind.COMMIT_REFUSED)))
+        return any(action.at == context.start for action in shown)
     return any(action.at == context.start and says_unknown_member(action) for action in context.all_of(ActionKind.FENCED))
 
 
@@ -319,7 +322,7 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
 def _is_notice(action: MemberAction) -> bool:
     """Whether an answer told a member of a rebalance."""
     is_refused = is_refused_sync(action) or (action.kind is ActionKind.SYNC_FAILED and action.why == "REBALANCE_IN_PROGRESS")
-    return is_rebalance_notice(action) or is_refused
+    return is_rebalance_notice(action) or is_refused or says_old_generation(action)
 
 
 def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from models import weights
 from models.causes import Cause
-from models.kafka.hypotheses.departures import propose_departure, propose_expiry
+from models.kafka.hypotheses.departures import by_refused_commit, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import Hypothesis
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rejoins import propose_rejoin
@@ -49,6 +49,12 @@ def _downgraded(_context: RebalanceContext, _action: MemberAction | None) -> lis
     return [Hypothesis(cause, share) for cause, share in weights.DOWNGRADED.of.items()]
 
 
+def _rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+    if action is not None and context.is_new(action):
+        return propose_join(context, action)
+    return by_refused_commit(context, action) or propose_rejoin(context, action)
+
+
 RULES_BY_REASON: Mapping[str, Rule] = {
     "new_member": propose_join,
     "leave": propose_departure,
@@ -72,8 +78,6 @@ RULES_BY_ACTION: Mapping[ActionKind, Rule] = {
     ActionKind.LEAVE: propose_departure,
     ActionKind.EXPIRE: propose_expiry,
     ActionKind.REPLACE: _replaced,
-    ActionKind.REJOIN: lambda context, action: (
-        propose_join(context, action) if action is not None and context.is_new(action) else propose_rejoin(context, action)
-    ),
+    ActionKind.REJOIN: _rejoined,
 }
 """Rules by the kind of the action that triggered the rebalance."""

@@ -179,7 +179,8 @@ class PartitionState:
         if history.isr is not None:
             return history.isr
         unseen = self.brokers.working() - self.suspicions.with_file - self.brokers.absences.keys()
-        return history.candidates if history.replicas or (history.seen and not unseen) else None
+        holders = history.seen if not history.offline else ()  # a failed directory tells who has a replica, not who else
+        return history.candidates if history.replicas or (holders and not unseen) else None
 
     def record_return(self, node: str, event: Event) -> None:
         """Record a return and infer the elections after it."""

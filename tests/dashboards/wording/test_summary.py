@@ -42,8 +42,8 @@ def test_nothing_is_said_to_be_there_only_where_that_is_known(kinds: dict[str, i
 @pytest.mark.parametrize(
     ("kinds", "sentence"),
     [
-        (("server",), "Servers of RocketMQ log who comes and goes"),
-        (("server", "client"), "No change of a group's queues is in these logs of RocketMQ"),
+        (("server",), "No line of these servers of RocketMQ tells of a consumer that came or went."),
+        (("server", "client"), "No allocation of a group's queues is in these logs of RocketMQ"),
     ],
 )
 def test_logs_of_rocketmq_have_sentences_of_their_own(kinds: tuple[str, ...], sentence: str) -> None:
