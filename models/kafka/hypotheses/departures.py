@@ -21,6 +21,7 @@ from models.kafka.hypotheses.timeouts import (
     poll_rhythm,
     rebalance_timeout_us,
 )
+from models.kafka.hypotheses.unlogged_returns import unless_it_returned
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
@@ -77,7 +78,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
         hypothesis.actions = _leavers_alike(context, ways.get(hypothesis.cause, ()), action)
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
         return _late_or_restarted(context, action, perhaps_back, hypotheses)
-    return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
+    return unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 
 def _left_at_once_with_another_end(
@@ -117,40 +118,6 @@ _NO_RESTARTS = frozenset({Cause.ADMIN_REMOVAL, Cause.POLL_TIMEOUT})
 
 Who polled too late rejoins at its next poll, in the same process.
 """
-
-
-def _unless_it_returned(
-    context: RebalanceContext, action: MemberAction | None, hypotheses: list[Hypothesis], usual: float
-) -> list[Hypothesis]:
-    """Add to the hypotheses that it was a restart.
-
-    As likely as what is not known leaves room for it.
-    """
-    actor = context.actor(action) if action is not None else None
-    share = usual if context.is_ambiguous(actor) else _unseen_return(context, actor, usual)
-    if share:
-        for hypothesis in hypotheses:
-            hypothesis.probability *= 1 - share
-        hypotheses.append(Hypothesis(Cause.MEMBER_RESTART, share, [action] if action else [], CLIENT_LOG))
-    return hypotheses
-
-
-def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
-    """Probability of an unlogged return before the end of the rebalance."""
-    would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
-    if context.window.outcome == "coordinator_lost":
-        return 0.0 if would_tell else usual  # a request log tells of answers, which its broker gave no more
-    if would_tell or context.known.has_requests or context.window.joined is None or context.window.outcome == "empty":
-        return 0.0
-    handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=context.window.open_until)
-    if actor is not None and any(context.actor(action) == actor for action in handed):
-        return weights.HANDED_A_NEW_ID.value
-    before, after = context.window.members_before, context.window.members_after
-    if not before or not after:
-        return usual
-    if before == after:
-        return weights.AS_MANY_AS_BEFORE.value
-    return weights.FEWER_WENT_THAN_LEFT.value if after > before - len(context.departed) else 0.0
 
 
 def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberAction]) -> dict[Cause, list[MemberAction]]:
@@ -327,7 +294,7 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
     if action is not None and is_echo(context, action):
         return [Hypothesis(cause, share, first) for cause, share in weights.ECHO_OF_EVICTION.of.items()]
     sure = (weights.EXPIRED_SOMETIME if action is not None and _is_time_in_doubt(action) else weights.EXPIRED).value
-    return _unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
+    return unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
 
 
 def _all_expired(context: RebalanceContext, expiries: Collection[MemberAction], action: MemberAction | None) -> list[MemberAction]:

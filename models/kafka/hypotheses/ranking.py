@@ -171,7 +171,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return store_failed(context, None), None
     if nobody_before and may_have_failed_to_store(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
-    if trigger is not None and trigger.at > context.start and is_right_after_assignment(context):
+    if trigger is not None and trigger.at > context.start and is_right_after_assignment(context) and not _has_own_reason(context, trigger):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()], None
     if missed := by_missed_syncs(context):
         return missed, None
@@ -179,6 +179,13 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return rule(context, trigger), trigger
     return by_elimination(context), None
+
+
+def _has_own_reason(context: RebalanceContext, request: MemberAction) -> bool:
+    """Whether a member asked to join because of what it wished or gave up just before."""
+    actor = context.actor(request)
+    reasons = context.actions_of(ActionKind.WANTS_REJOIN, ActionKind.REVOKE, start=context.start - 1, end=request.at)
+    return any(context.actor(reason) == actor for reason in reasons)
 
 
 def _begins_with_removal(context: RebalanceContext) -> bool:

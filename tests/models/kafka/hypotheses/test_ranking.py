@@ -248,6 +248,16 @@ def test_who_asks_right_behind_a_beginning_right_behind_an_assignment_did_not_be
     assert (rank(rebalance).best.cause is Cause.ASSIGNMENT_STORE_FAILED) is failed
 
 
+@pytest.mark.parametrize("kind", [K.WANTS_REJOIN, K.REVOKE])
+def test_a_member_that_gave_up_partitions_at_once_asks_for_its_own_reason(kind: K) -> None:
+    actions = (by_client(kind, 0, "a"), by_client(K.REJOIN, 9, "a"))
+    rebalance = context(*actions, previous=before(ended_at=NOW), previous_ended_at=NOW)
+    other = context(by_client(kind, 0, "b"), actions[1], previous=before(ended_at=NOW), previous_ended_at=NOW)
+
+    assert rank(rebalance).best.cause is not Cause.ASSIGNMENT_STORE_FAILED
+    assert rank(other).best.cause is Cause.ASSIGNMENT_STORE_FAILED
+
+
 @pytest.mark.parametrize(("others_act", "clients", "unseen"), [(False, {"a", "b"}, False), (True, {"a", "b"}, True), (False, {"a"}, True)])
 def test_who_leaves_began_it_unless_others_act(others_act: bool, clients: set[str], unseen: bool) -> None:
     assert bool(rivals(by_client(K.LEAVE, 0), others_act=others_act, clients=clients, last=("b",))) is unseen
