@@ -14,7 +14,7 @@ import pytest
 
 from conf.settings import load_settings
 from models import clear_names as names
-from models.kafka.hypotheses import departures, elimination, joins
+from models.kafka.hypotheses import departures, elimination, rejoins
 from models.kafka.observations import client_ids as clients
 from models.kafka.reconstruction import epoch_lines
 from parsers.reading.reader import find_files, read_file
@@ -139,8 +139,8 @@ def test_what_clients_and_operators_say_is_hidden_wherever_it_goes(tmp_path: Pat
 
 
 def test_what_verdicts_compare_in_free_text_is_plain() -> None:
-    fixed = [each for each, _ in (*departures.LEAVE_TEXTS, *joins.REJOIN_TEXTS, *epoch_lines.FENCING_TEXTS)]
-    fixed += [*joins.REJOIN_AFTER_TROUBLE_TEXTS, *elimination.STORE_ERROR_TEXTS, *clients.UNKNOWN_MEMBER_TEXTS, "not provided"]
+    fixed = [each for each, _ in (*departures.LEAVE_TEXTS, *rejoins.REJOIN_TEXTS, *epoch_lines.FENCING_TEXTS)]
+    fixed += [*rejoins.REJOIN_AFTER_TROUBLE_TEXTS, *elimination.STORE_ERROR_TEXTS, *clients.UNKNOWN_MEMBER_TEXTS, "not provided"]
     for each in fixed:
         assert Redaction(REDACTED_KINDS, KEY).text(each, {}, strict=True) == each
 

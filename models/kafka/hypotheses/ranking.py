@@ -182,7 +182,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
 
 
 def _has_own_reason(context: RebalanceContext, request: MemberAction) -> bool:
-    """Whether a member asked to join because of what it wished or gave up just before."""
+    """Whether a member asks because of what it wished or gave up."""
     actor = context.actor(request)
     reasons = context.actions_of(ActionKind.WANTS_REJOIN, ActionKind.REVOKE, start=context.start - 1, end=request.at)
     return any(context.actor(reason) == actor for reason in reasons)
