@@ -14,14 +14,12 @@ from models.events import Witness, int_field
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import came_meanwhile, restarts
 from models.kafka.hypotheses.timeouts import (
-    TIMEOUT_TOLERANCE_US,
     had_coordinator_moved,
     has_polled_in_time,
     is_echo,
     poll_rhythm,
     rebalance_timeout_us,
 )
-from models.kafka.hypotheses.unlogged_returns import unless_it_returned
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
@@ -78,7 +76,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
         hypothesis.actions = _leavers_alike(context, ways.get(hypothesis.cause, ()), action)
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
         return _late_or_restarted(context, action, perhaps_back, hypotheses)
-    return unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
+    return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 
 def _left_at_once_with_another_end(
@@ -118,6 +116,44 @@ _NO_RESTARTS = frozenset({Cause.ADMIN_REMOVAL, Cause.POLL_TIMEOUT})
 
 Who polled too late rejoins at its next poll, in the same process.
 """
+
+
+def _unless_it_returned(
+    context: RebalanceContext, action: MemberAction | None, hypotheses: list[Hypothesis], usual: float
+) -> list[Hypothesis]:
+    """Add to the hypotheses that it was a restart.
+
+    As likely as what is not known leaves room for it.
+    """
+    actor = context.actor(action) if action is not None else None
+    share = usual if context.is_ambiguous(actor) else _unseen_return(context, actor, usual)
+    if share:
+        for hypothesis in hypotheses:
+            hypothesis.probability *= 1 - share
+        hypotheses.append(Hypothesis(Cause.MEMBER_RESTART, share, [action] if action else [], CLIENT_LOG))
+    return hypotheses
+
+
+def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
+    """Probability of an unlogged return before the end of the rebalance."""
+    would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
+    if context.window.outcome == "coordinator_lost":
+        return 0.0 if would_tell else usual  # a request log tells of answers, which its broker gave no more
+    joined_at = context.window.joined_at
+    if would_tell or context.known.has_requests or joined_at is None or context.window.outcome == "empty":
+        return 0.0
+    before, after = context.window.members_before, context.window.members_after
+    is_counted = bool(before and after)
+    is_missing = is_counted and (after or 0) <= (before or 0) - len(context.departed)
+    until = joined_at - 1 if is_missing else joined_at  # who asks as the phase ends is in the next generation
+    handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=until)
+    if actor is not None and any(context.actor(action) == actor for action in handed):
+        return weights.HANDED_A_NEW_ID.value
+    if not is_counted:
+        return usual
+    if before == after:
+        return weights.AS_MANY_AS_BEFORE.value
+    return 0.0 if is_missing else weights.FEWER_WENT_THAN_LEFT.value
 
 
 def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberAction]) -> dict[Cause, list[MemberAction]]:
@@ -294,7 +330,7 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
     if action is not None and is_echo(context, action):
         return [Hypothesis(cause, share, first) for cause, share in weights.ECHO_OF_EVICTION.of.items()]
     sure = (weights.EXPIRED_SOMETIME if action is not None and _is_time_in_doubt(action) else weights.EXPIRED).value
-    return unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
+    return _unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
 
 
 def _all_expired(context: RebalanceContext, expiries: Collection[MemberAction], action: MemberAction | None) -> list[MemberAction]:
@@ -343,37 +379,6 @@ def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
         shares = {Cause.MEMBER_JOIN: 1 - new, Cause.NEW_GROUP: new}
         return [Hypothesis(cause, share, arrivals, EARLIER_LINES) for cause, share in shares.items()]
     return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
-
-
-def by_missed_syncs(context: RebalanceContext) -> list[Hypothesis]:
-    """Weigh members that sent no SyncGroup, where the coordinator's log is missing.
-
-    It removes them once the rebalance timeout is over, and refuses the SyncGroup of those that waited (ClassicGroup, KAFKA-13688).
-    """
-    began, previous = context.window.previous_joined_at, context.previous
-    if context.window.witness is Witness.COORDINATOR or began is None or previous is None:
-        return []
-    answers = context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=context.start)
-    was_assigned = any(answers) if context.window.witness is Witness.CLIENT else previous.outcome == "stable"
-    if was_assigned:
-        return []
-    refused = list(context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US))
-    known = rebalance_timeout_us(context)
-    timeouts = [known] if known is not None else [timeout_ms * US_PER_MS for timeout_ms in USUAL_REBALANCE_TIMEOUTS_MS]
-    waited = [action for action in refused if any(abs(action.at - began - timeout) <= TIMEOUT_TOLERANCE_US for timeout in timeouts)]
-    if not waited or any(action.why and SYNC_REFUSED not in action.why for action in waited):
-        return []
-    sent = {context.actor(action) for action in refused}
-    missing = [
-        replace(waited[0], kind=ActionKind.SYNC_MISSED, member_id=member_id, client_id=actor, instance_id=None, why=None)
-        for actor, member_id in context.members_before.items()
-        if actor not in sent and actor not in context.members_after
-    ]
-    return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_AWAITED_IN_VAIN.value, missing, EARLIER_LINES)]
-
-
-SYNC_REFUSED = "REBALANCE_IN_PROGRESS"
-"""Error of a SyncGroup that waited for one that never came."""
 
 
 def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field, text_field
-from models.kafka.hypotheses.departures import by_missed_syncs, by_removed_members
+from models.kafka.hypotheses.departures import by_removed_members
 from models.kafka.hypotheses.elimination import (
     by_elimination,
     has_store_failed_silently,
@@ -24,6 +24,7 @@ from models.kafka.hypotheses.elimination import (
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
+from models.kafka.hypotheses.timeouts import by_missed_syncs
 from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (

@@ -5,14 +5,18 @@ Lines tell timeouts, and intervals show them; advice needs both, in milliseconds
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 
+from models import weights
 from models.causes import Cause
 from models.events import Witness, when
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.hypothesis import EARLIER_LINES, Hypothesis
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.libraries import default_timeouts
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import RosterMember
 from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.tolerances import (
@@ -42,6 +46,9 @@ MOVED_US = whole("kafka.timeouts.moved_us")
 
 LIKE_IT_MAX = 20
 """Number of other members searched for a timeout that the acting member lacks."""
+
+SYNC_REFUSED = "REBALANCE_IN_PROGRESS"
+"""Error of a SyncGroup that waited for one that never came."""
 
 POLL_TIMEOUT_TO_LEAVE_US = whole("kafka.timeouts.noticed_us")
 """Maximum distance of a client's poll timeout line from its LeaveGroup."""
@@ -248,6 +255,33 @@ def _since_assignment(context: RebalanceContext) -> int | None:
 
 def _alike(context: RebalanceContext, span: int, slack: int) -> int:
     return max(1, sum(0 <= lag - span <= slack for lag in context.known.lags))
+
+
+def by_missed_syncs(context: RebalanceContext) -> list[Hypothesis]:
+    """Weigh members that sent no SyncGroup, where the coordinator's log is missing.
+
+    It removes them once the rebalance timeout is over, and refuses the SyncGroup of those that waited (ClassicGroup, KAFKA-13688).
+    """
+    began, previous = context.window.previous_joined_at, context.previous
+    if context.window.witness is Witness.COORDINATOR or began is None or previous is None:
+        return []
+    answers = context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=context.start)
+    was_assigned = any(answers) if context.window.witness is Witness.CLIENT else previous.outcome == "stable"
+    if was_assigned:
+        return []
+    refused = list(context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US))
+    known = rebalance_timeout_us(context)
+    timeouts = [known] if known is not None else [timeout_ms * US_PER_MS for timeout_ms in USUAL_REBALANCE_TIMEOUTS_MS]
+    waited = [action for action in refused if any(abs(action.at - began - timeout) <= TIMEOUT_TOLERANCE_US for timeout in timeouts)]
+    if not waited or any(action.why and SYNC_REFUSED not in action.why for action in waited):
+        return []
+    sent = {context.actor(action) for action in refused}
+    missing = [
+        replace(waited[0], kind=ActionKind.SYNC_MISSED, member_id=member_id, client_id=actor, instance_id=None, why=None)
+        for actor, member_id in context.members_before.items()
+        if actor not in sent and actor not in context.members_after
+    ]
+    return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_AWAITED_IN_VAIN.value, missing, EARLIER_LINES)]
 
 
 # -- measurements for advice -------------------------------------------------------------------------------------
