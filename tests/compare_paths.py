@@ -67,7 +67,7 @@ def by_delta_rs(warehouse: Path) -> Rows:
 
     versions = published(warehouse)
     return {
-        table: json_rows(table, DeltaTable(str(warehouse / TABLES[table].path), version=versions[table]).to_pyarrow_table().to_pylist())
+        table: documents_of(table, DeltaTable(str(warehouse / TABLES[table].path), version=versions[table]).to_pyarrow_table().to_pylist())
         for table in COMPARED.values()
     }
 
@@ -79,14 +79,14 @@ def by_spark(warehouse: Path) -> Rows:
     reader = get_session().read.format("delta")
     versions = published(warehouse)
     return {
-        table: json_rows(
+        table: documents_of(
             table, reader.option("versionAsOf", versions[table]).load(str(warehouse / TABLES[table].path)).toArrow().to_pylist()
         )
         for table in COMPARED.values()
     }
 
 
-def json_rows(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def documents_of(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json_row(table, {name: value for name, value in row.items() if name != "run_id"}) for row in rows]
 
 

@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.events import Event
+from models.kafka.verdicts.history import GroupHistory
+from models.rocketmq.rocketmq_history import RocketHistory
 from parsers.arrow_arrays import strings
 from pipelines.analysis.client_sightings import events_without_group_in, sightings_in
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.in_process import AnalyzeOptions
+from pipelines.analysis.replay_failures import failure_warnings
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
 from pipelines.analysis.stages import CLUSTER_EVENT_NAMES, cluster_facts, group_histories, logs_end_of, rocket_ends_of, rocket_histories
@@ -119,12 +122,10 @@ class LiveReplay:
             for group in changed:
                 for batch in self._groups[group].batches:
                     store.add(batch)
-            return rows + [
-                row
-                for group, batches in store.groups()
-                for history in group_histories(group, batches, nodes, names.cluster_of, facts, self.options.limits)
-                for row in history.rebalances
-            ]
+            histories = chain.from_iterable(
+                group_histories(group, batches, nodes, names.cluster_of, facts, self.options.limits) for group, batches in store.groups()
+            )
+            return rows + list(self._rebalances(histories))
 
     def _replay_rocketmq(self, files: Sequence[Mapping[str, Any]], names: ClusterNames) -> list[Any]:
         """Rebalances of all RocketMQ groups, whose members share clients and brokers."""
@@ -138,7 +139,13 @@ class LiveReplay:
                 rocket_ends_of({**row, "cluster": names.cluster_of(row["path"])} for row in files),
                 self.options.limits,
             )
-            return [row for history in histories for row in history.rebalances]
+            return list(self._rebalances(histories))
+
+    def _rebalances(self, histories: Iterable[GroupHistory | RocketHistory]) -> Iterator[Any]:
+        """Their rebalances; failed replays become warnings."""
+        for history in histories:
+            self.failures += failure_warnings(history.divergences)
+            yield from history.rebalances
 
 
 def _named(files: Iterable[Mapping[str, Any]]) -> ClusterNames:

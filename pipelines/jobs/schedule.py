@@ -32,12 +32,17 @@ def use_system_allocator() -> None:
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     if "deltalake" not in sys.modules:
         os.environ.setdefault("_RJEM_MALLOC_CONF", _DELTA_LIMITS)
-    adjust = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    adjust = _of_glibc("mallopt")
     for name, (parameter, value) in _GLIBC_LIMITS.items():
         if name not in os.environ:
             os.environ[name] = str(value)  # for Spark's processes
             if adjust is not None:
                 adjust(parameter, value)
+
+
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    """A function of the C library, None where it has none of that name."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def release_memory() -> None:
@@ -47,7 +52,7 @@ def release_memory() -> None:
     from pipelines.spark.session import collect_garbage
 
     pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    trim = _of_glibc("malloc_trim")
     if trim is not None:
         trim(0)  # of what is freed, the C library gives back only the end of an arena by itself
     collect_garbage()

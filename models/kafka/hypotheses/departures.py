@@ -143,13 +143,12 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
     if would_tell or context.known.has_requests or joined_at is None or context.window.outcome == "empty":
         return 0.0
     before, after = context.window.members_before, context.window.members_after
-    is_counted = bool(before and after)
-    is_missing = is_counted and (after or 0) <= (before or 0) - len(context.departed)
+    is_missing = after <= before - len(context.departed) if before and after else None
     until = joined_at - 1 if is_missing else joined_at  # who asks as the phase ends is in the next generation
     handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=until)
     if actor is not None and any(context.actor(action) == actor for action in handed):
         return weights.HANDED_A_NEW_ID.value
-    if not is_counted:
+    if is_missing is None:
         return usual
     if before == after:
         return weights.AS_MANY_AS_BEFORE.value

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from models.causes import Cause
 from models.incidents.absences import act_of, actor_of
 from models.incidents.person_reasons import (
     AWAITED_LAST,
@@ -23,8 +24,7 @@ from models.incidents.person_reasons import (
     REASON_SESSION_EXPIRED,
     REJOINED_LAST,
 )
-from models.kafka.coordinator.consumer.coordinator import FENCE_REASONS
-from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.reconstruction.epoch_lines import cause_of_fence
 from models.kafka.simulation.scenario import MODERN
 from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS
@@ -42,16 +42,12 @@ _HOW: Mapping[str, str] = {
     NEW_MEMBER_ID: "replaced",
 }
 """Kind of departure by the reason of an offender or blocker."""
-_FENCED: tuple[tuple[str, str], ...] = tuple(
-    (FENCE_REASONS[timer].partition("{")[0], how)
-    for timer, how in (
-        (TimerKind.SESSION, "expiry"),
-        (TimerKind.REBALANCE, "poll"),  # it did not give up in time what it was asked for
-        (TimerKind.JOIN, "evicted"),
-        (TimerKind.SYNC, "unsynced"),
-    )
-)
-"""Beginning of a consumer group's reason to fence a member, and kind of departure."""
+_FENCED: Mapping[Cause, str] = {
+    Cause.SESSION_TIMEOUT: "expiry",
+    Cause.REBALANCE_TIMEOUT: "poll",  # it did not do in time what it was asked for
+    Cause.SYNC_TIMEOUT: "unsynced",
+}
+"""Kind of departure by why a consumer group fenced a member."""
 ENDED: Mapping[str, str] = {
     "left": "leave",
     "removed": "leave",
@@ -101,7 +97,7 @@ def departure(act: str) -> str | None:
 
     None if nobody went.
     """
-    return _HOW.get(act) or next((how for begin, how in _FENCED if act.startswith(begin)), None)
+    return _HOW.get(act) or _FENCED.get(cause_of_fence(act))
 
 
 class Roll:

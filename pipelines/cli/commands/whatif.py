@@ -27,27 +27,19 @@ if TYPE_CHECKING:
     from models.whatif.outlook import WhatIfResult
     from models.whatif.rules import Configuration, WhatIfRule
 
-SessionTimeout = Annotated[
-    str | None, typer.Option("--session-timeout", metavar="SPAN", help="session.timeout.ms, such as 45s.", rich_help_panel=o.SHOW)
-]
-HeartbeatOption = Annotated[
-    str | None,
-    typer.Option("--heartbeat-interval", metavar="SPAN", help="heartbeat.interval.ms, such as 3s.", rich_help_panel=o.SHOW),
-]
+
+def _span(*names: str, says: str) -> Any:
+    """An option that takes a stretch of time."""
+    return typer.Option(*names, metavar="SPAN", help=says, rich_help_panel=o.SHOW)
+
+
+SessionTimeout = Annotated[str | None, _span("--session-timeout", says="session.timeout.ms, such as 45s.")]
+HeartbeatOption = Annotated[str | None, _span("--heartbeat-interval", says="heartbeat.interval.ms, such as 3s.")]
 MaxPoll = Annotated[
     str | None,
-    typer.Option(
-        "--max-poll-interval",
-        "--rebalance-timeout",
-        metavar="SPAN",
-        help="max.poll.interval.ms, such as 10m; of Connect: rebalance.timeout.ms.",
-        rich_help_panel=o.SHOW,
-    ),
+    _span("--max-poll-interval", "--rebalance-timeout", says="max.poll.interval.ms, such as 10m; of Connect: rebalance.timeout.ms."),
 ]
-InitialDelay = Annotated[
-    str | None,
-    typer.Option("--initial-delay", metavar="SPAN", help="group.initial.rebalance.delay.ms, such as 3s or 0s.", rich_help_panel=o.SHOW),
-]
+InitialDelay = Annotated[str | None, _span("--initial-delay", says="group.initial.rebalance.delay.ms, such as 3s or 0s.")]
 Static = Annotated[
     bool, typer.Option("--static-membership", help="Each instance has a group.instance.id (KIP-345).", rich_help_panel=o.SHOW)
 ]
@@ -60,36 +52,13 @@ MaxSize = Annotated[
 Instances = Annotated[
     int | None, typer.Option("--instances", min=1, metavar="N", help="Number of members of each group.", rich_help_panel=o.SHOW)
 ]
-RestartPause = Annotated[
-    str | None,
-    typer.Option("--restart-pause", metavar="SPAN", help="Time between restarts in a rolling restart.", rich_help_panel=o.SHOW),
-]
-ScheduledDelay = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduled-delay",
-        metavar="SPAN",
-        help="scheduled.rebalance.max.delay.ms of Connect, such as 5m or 0s.",
-        rich_help_panel=o.SHOW,
-    ),
-]
+RestartPause = Annotated[str | None, _span("--restart-pause", says="Time between restarts in a rolling restart.")]
+ScheduledDelay = Annotated[str | None, _span("--scheduled-delay", says="scheduled.rebalance.max.delay.ms of Connect, such as 5m or 0s.")]
 ConsumerSessionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--consumer-session-timeout",
-        metavar="SPAN",
-        help="group.consumer.session.timeout.ms (KIP-848), such as 60s.",
-        rich_help_panel=o.SHOW,
-    ),
+    str | None, _span("--consumer-session-timeout", says="group.consumer.session.timeout.ms (KIP-848), such as 60s.")
 ]
 ConsumerHeartbeatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--consumer-heartbeat-interval",
-        metavar="SPAN",
-        help="group.consumer.heartbeat.interval.ms (KIP-848), such as 5s.",
-        rich_help_panel=o.SHOW,
-    ),
+    str | None, _span("--consumer-heartbeat-interval", says="group.consumer.heartbeat.interval.ms (KIP-848), such as 5s.")
 ]
 _COLUMNS = (
     "cluster", "group", "rebalance_id", "started_at", "cause", "effect", "rule", "stopped_seconds", "saved_seconds",

@@ -17,6 +17,7 @@ from models.kafka.groups.group_stage import GroupStage
 from models.kafka.outages.outage_stage import OutageStage
 from models.rocketmq import rocketmq_history as history
 from parsers.reading.reader import ReadOptions
+from pipelines.analysis.growing_logs import LiveReplay
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.replay_failures import FAILED_REPLAY
 from pipelines.analysis.spill import EventStore
@@ -78,6 +79,27 @@ def test_the_command_warns_and_ends_with_4(tmp_path: Path, monkeypatch: pytest.M
     assert "the replay of group bad of cluster default (kafka) failed: ZeroDivisionError" in told.err
     assert "must not be shown" not in told.err + told.out
     assert [row["group"] for row in json.loads(told.out)["divergences"] if row["expected"] == FAILED_REPLAY] == ["bad"]
+
+
+@pytest.mark.parametrize("log", ["kafka", "rocketmq"])
+def test_who_follows_a_log_hears_of_a_failed_replay(tmp_path: Path, samples: Path, monkeypatch: pytest.MonkeyPatch, log: str) -> None:
+    def raises(*_: object, **__: object) -> Any:
+        raise KeyError("planted")
+
+    path, content = tmp_path / "server.log", LOG.encode()
+    if log == "rocketmq":
+        source = samples / "rocketmq/4.9.7/frozen-consumer/consumer-1/rocketmq_client.log"
+        path, content = tmp_path / source.name, source.read_bytes()
+    path.write_bytes(content)
+    events, files = read_bytes(tmp_path, content).events, list(analyze([str(path)]).log_files)
+    live = LiveReplay(AnalyzeOptions())
+    for batch in events.combine_chunks().to_batches():
+        live.add(batch)
+    monkeypatch.setattr(*{"kafka": (GroupStage, "feed"), "rocketmq": (history._GroupHistory, "__init__")}[log], raises)
+
+    assert live.replay_new_events(files) == []
+    assert live.failures
+    assert all(f"({log}) failed: KeyError" in text for text in live.failures)
 
 
 @pytest.mark.parametrize("target", ["outages", "rocketmq", "facts"])

@@ -45,7 +45,7 @@ HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = 
 The last four come from classic members of consumer groups.
 """
 
-FENCE_REASONS: Mapping[TimerKind, str] = {
+WHY_FENCED: Mapping[TimerKind, str] = {
     TimerKind.SESSION: "the member session expired.",
     TimerKind.REBALANCE: "the member failed to transition from epoch {epoch} within {rebalance_ms}ms.",
     TimerKind.JOIN: "the classic member failed to join within the rebalance timeout.",
@@ -174,7 +174,7 @@ class Coordinator:
             return  # the timer outlived its group or member
         if timer.kind is TimerKind.REBALANCE and member.epoch != timer.detail:
             return  # the member has revoked since
-        why = FENCE_REASONS[timer.kind].format(epoch=member.epoch, rebalance_ms=member.rebalance_ms)
+        why = WHY_FENCED[timer.kind].format(epoch=member.epoch, rebalance_ms=member.rebalance_ms)
         operation = begin(shard, [group.id])
         shard.report("ModernMemberFenced", group, member, why=why)
         shard.remove_members(group, [member])

@@ -86,7 +86,8 @@ class FollowedSource:
         return not self.groups or any(fnmatch.fnmatchcase(column(row, "group"), glob) for glob in self.groups)
 
     def _complain(self, replay: LiveReplay) -> None:
-        for text in replay.failures:
+        failures, replay.failures = replay.failures, []
+        for text in failures:
             if text not in self._warned:
                 self._warned.add(text)
                 self.warn(text)
