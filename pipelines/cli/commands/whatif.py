@@ -232,6 +232,22 @@ def _show(console: Console, results: list[WhatIfResult], source: Source, limit: 
         screens.heading(console, "By which rules, and what is taken for granted")
     for rule in rules:
         screens.say(console, f"- {rule.says} {rule.assumes} ({rule.source}; since {rule.since})", indent=1, hang=2)
+    _show_assumptions(console, shown)
+
+
+def _show_assumptions(console: Console, results: list[WhatIfResult]) -> None:
+    """What the logs of each group do not tell, each text once."""
+    from dashboards.wording.units import listed
+    from pipelines.cli.output import screens
+
+    groups: dict[str, list[str]] = {}
+    for result in results:
+        for text in result.assumed:
+            groups.setdefault(text, []).append(result.group)
+    if groups:
+        screens.heading(console, "What these logs do not tell")
+    for text, names in groups.items():
+        screens.say(console, f"- {listed(sorted(names))}: {text}.", indent=1, hang=2)
 
 
 def _headline(results: list[WhatIfResult]) -> str:
@@ -243,6 +259,8 @@ def _headline(results: list[WhatIfResult]) -> str:
     added = sum(result.added for result in results)
     text = f"{avoided:,} of {counted(count, 'rebalance')} would have been avoided"
     text += f", and there would have been {added:,} more" if added else ""
+    if not stopped and not saved:
+        return f"{text}; no group is known to have stood still, or would have."
     if saved < 0:
         return f"{text}; groups would have stood still for {duration(-saved)} more than the {duration(stopped)} that they did."
     return f"{text}; groups would have stood still for {duration(max(0.0, stopped - saved))} instead of {duration(stopped)}."
