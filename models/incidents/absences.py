@@ -27,6 +27,9 @@ _ENDED_FROM_WITHOUT = frozenset({RootCause.CLIENT_PAUSE, RootCause.NETWORK, Root
 
 _CAME = frozenset({"member_join", "new_group"})
 
+MEMBERSHIP_ROLES = frozenset({"joined", "left"})
+"""Roles of members' rows that incidents need."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MembershipChange:
@@ -99,7 +102,7 @@ def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMemb
             yield MembershipChange(index, "gone", _WENT[row.cause], actor, person.member_id, at, row)
     for part in parts:
         actor = actor_of(part)
-        if part.role in {"joined", "left"} and actor not in announced:
+        if part.role in MEMBERSHIP_ROLES and actor not in announced:
             announced.add(actor)
             delay = int((part.join_delay_seconds or 0.0) * US_PER_SECOND)
             kind = "came" if part.role == "joined" else "gone"

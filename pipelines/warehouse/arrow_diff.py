@@ -1,6 +1,6 @@
 """Compare small sets of rows in the driver.
 
-A Spark query has a fixed cost that exceeds the cost of comparing up to 20,000 rows with Arrow.
+A Spark query has a fixed cost that exceeds the cost of comparing tens of thousands of rows with Arrow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipelines.warehouse.arrow_files import arrow_file_system
 from pipelines.warehouse.first_times import FIRST_AT, DerivedColumns, firsts_of, time_of
 from pipelines.warehouse.predicates import RowScope
 
-LOCAL_ROWS_MAX = 20_000
+LOCAL_ROWS_MAX = 50_000
 """Maximum number of rows processed in the driver instead of Spark."""
 
 SCANNED_ROWS_MAX = 20_000_000

@@ -1,7 +1,8 @@
 """Longer tests of what runs must survive: `python -m tests.reliability WHAT`.
 
     flipped-bits   one bit of compressed logs changed, --count files; --logs FOLDER (default data_samples)
-    soak           `run --every 30s` for --minutes over a log that grows by --rate bytes a second and is rotated
+    soak           `run --every 30s` for --minutes over a log that grows by --rate bytes a second and is rotated;
+                   --in-turn of 40 groups rebalance at a time
     groups         what a group costs beside its rebalances, by --count groups of one rebalance and a tenth of groups of ten
     concurrent     --writers and --readers of one warehouse for --minutes
     mutants        --count changes of --package that tests should notice; 0 for all
@@ -31,6 +32,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=40.0)
     parser.add_argument("--rate", type=int, default=1_000_000)
+    parser.add_argument("--in-turn", type=int, default=4)
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--readers", type=int, default=8)
     parser.add_argument("--package", default="models/kafka/coordinator")
@@ -50,7 +52,7 @@ def _soak(asked: argparse.Namespace) -> int:
     from tests.reliability.soak import soak
 
     with tempfile.TemporaryDirectory() as folder:
-        found = soak(Path(folder), asked.minutes, asked.rate, "30s")
+        found = soak(Path(folder), asked.minutes, asked.rate, "30s", asked.in_turn)
     say(found.told())
     return int(not found.finished or any(code not in (0, 4) for _, _, code in found.finished))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 GROUPS = 40
 IN_TURN = 4
-"""Groups that rebalance at a time, as in a deployment of one service after another."""
+"""Groups that rebalance at a time, as in a deployment of one service after another; of GROUPS none rests."""
 TURN_SECONDS = 120
 ROTATED_BYTES = 20_000_000
 KEPT = 6
@@ -50,10 +50,10 @@ def rebalance(at: float, group: int, generation: int) -> Iterator[str]:
 class GrowingLog:
     """Writes until it is stopped, from a thread of its own."""
 
-    def __init__(self, folder: Path, bytes_per_second: int, rebalances_per_second: float = 2.0) -> None:
+    def __init__(self, folder: Path, bytes_per_second: int, rebalances_per_second: float = 2.0, in_turn: int = IN_TURN) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "server.log"
-        self._rate, self._often = bytes_per_second, rebalances_per_second
+        self._rate, self._often, self._in_turn = bytes_per_second, rebalances_per_second, in_turn
         self.bytes = self.rebalances = self.rotations = 0
         self._generations = [0] * GROUPS
         self._over = threading.Event()
@@ -75,7 +75,7 @@ class GrowingLog:
 
     def _rebalance(self, at: float) -> Iterator[str]:
         """The next rebalance, of a group whose turn it is."""
-        group = (int(at // TURN_SECONDS) * IN_TURN + self.rebalances % IN_TURN) % GROUPS
+        group = (int(at // TURN_SECONDS) * self._in_turn + self.rebalances % self._in_turn) % GROUPS
         self.rebalances += 1
         self._generations[group] += 1
         return rebalance(at, group, self._generations[group] - 1)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.conftest import ROOT
-from tests.reliability.growing_log import GrowingLog
+from tests.reliability.growing_log import IN_TURN, GrowingLog
 
 WATCH_SECONDS = 5.0
 
@@ -96,12 +96,12 @@ def memory_of(pid: int) -> dict[str, float]:
     return total
 
 
-def soak(place: Path, minutes: float, bytes_per_second: int, every: str) -> Soak:
+def soak(place: Path, minutes: float, bytes_per_second: int, every: str, in_turn: int = IN_TURN) -> Soak:
     """Run for some minutes and measure."""
     found, began = Soak(), time.monotonic()
     command = [sys.executable, "-m", "groupscope", "run", "--input", str(place / "logs"), "--warehouse", str(place / "warehouse")]
     command += ["--every", every, "--log-json", "--conf", "spark.master=local[2]"]
-    with GrowingLog(place / "logs", bytes_per_second) as log:
+    with GrowingLog(place / "logs", bytes_per_second, in_turn=in_turn) as log:
         process = subprocess.Popen(command, cwd=place, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         listener = threading.Thread(target=_listen, args=(process.stderr, found, began), daemon=True)

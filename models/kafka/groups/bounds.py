@@ -29,7 +29,7 @@ A group of thousands has as many in each rebalance.
 """
 
 DRAIN_BATCH_ROWS = 1_000
-"""Final rebalances and client states that wait in a stage.
+"""Final rebalances, transitions and states that wait in a stage.
 
 Or EPISODE_MEMBERS_MAX rows of members.
 """

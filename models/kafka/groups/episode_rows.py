@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from models.incidents.absences import MEMBERSHIP_ROLES
 from models.kafka.groups import bounds
 from models.kafka.verdicts.history import GroupHistory
+from models.rows import RebalanceMember
 
 
 @dataclass(slots=True)
@@ -39,12 +41,29 @@ class EpisodeRows:
         rows, self.open, self.over_at = self.open, GroupHistory(), 0
         return rows
 
+    def take_members(self, final_at: int) -> list[RebalanceMember]:
+        """Return rows of members that are not final yet; keep copies of those that incidents need."""
+        rows = self.open.rebalance_members
+        count = len(rows)
+        while count and rows[count - 1].final_at is None:
+            count -= 1
+        members = rows[count:]
+        rows[count:] = [replace(member, final_at=final_at) for member in members if member.role in MEMBERSHIP_ROLES]
+        return members
+
     def drain(self) -> Iterator[GroupHistory]:
         """Yield final rows once many have gathered."""
         final = self.final
         if (
-            len(final.rebalances) + len(final.client_states) + len(final.group_states) >= bounds.DRAIN_BATCH_ROWS
+            len(final.rebalances) + len(final.group_transitions) + len(final.client_states) + len(final.group_states)
+            >= bounds.DRAIN_BATCH_ROWS
             or len(final.rebalance_members) >= bounds.EPISODE_MEMBERS_MAX
         ):
             self.final = GroupHistory()
             yield final
+
+
+def without_final_members(rows: GroupHistory) -> GroupHistory:
+    """Rows of an episode but for members' rows that became final before it ended."""
+    rows.rebalance_members = [member for member in rows.rebalance_members if member.final_at is None]
+    return rows

@@ -1,8 +1,9 @@
 """The group stage: the events of one group in, its history out.
 
 Both runners feed a `GroupStage` with the events of one (cluster, group) in order. Time passes with them: what was over
-for the allowed lateness when the next one comes is ranked before it is taken. Once an episode of rebalances is over, its rows are
-final: they leave the stage, with the time from which on they are (`final_at`), and what is open stays.
+for the allowed lateness when the next one comes is ranked before it is taken, and its rows of members and states are final. Once an
+episode of rebalances is over, all of its rows are: they leave the stage, with the time from which on they are (`final_at`), and what is
+open stays.
 
 The stage only routes. What it routes to owns its state: `UnrankedRebalances`, `ActionTimeline`, `MemberLogs`,
 `LastingConditions` and `EpisodeRows`.
@@ -23,7 +24,7 @@ from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups import bounds
 from models.kafka.groups.action_timeline import ActionTimeline
 from models.kafka.groups.episode_incidents import add_incidents, apart_us, gap_us
-from models.kafka.groups.episode_rows import EpisodeRows
+from models.kafka.groups.episode_rows import EpisodeRows, without_final_members
 from models.kafka.groups.lasting_conditions import LastingConditions
 from models.kafka.groups.member_logs import MemberLogs
 from models.kafka.groups.model_states import ModelStates
@@ -270,7 +271,7 @@ class GroupStage:
         rows.client_states.extend(self.logs.states.rows(self.cluster, self.group, KAFKA, self.timeline.skew_of_log))
         rows.incidents.extend(self.conditions.open_at(self.writer.logs_end))
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
-        final.take(rows)
+        final.take(without_final_members(rows))
         final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
         final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
         final.incidents.sort(key=badness)
@@ -360,6 +361,8 @@ class GroupStage:
         )
         self.rows.note_end()
         self.rebalances.ranked_count += 1
+        if window.ended_at is not None:
+            self._release_details(window.ended_at)
         self._forget(window)
 
     def _forget(self, window: RebalanceWindow) -> None:
@@ -395,13 +398,25 @@ class GroupStage:
         past = self.roster.inactive_since(before, self._named())
         rows.member_sessions.extend(self.writer.sessions(past, self.knowledge.settings))
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
-        self.rows.final.take(rows, final_at=at)
+        self.rows.final.take(without_final_members(rows), final_at=at)
         self.rebalances.drop_ranked()
         clients = self.roster.forget(past)
         self.writer.forget(past)
         self.knowledge.forget(past, clients, before)
         self.rebalances.modern.forget(past)
         self.timeline.skews.forget(before)
+
+    def _release_details(self, over_at: int) -> None:
+        """Make rows of members and states of a ranked rebalance final.
+
+        Its own row waits for the end of the episode, which may never come.
+        """
+        changes = self.rebalances.classic.changes
+        over = list(takewhile(lambda change: change.event.time_us <= over_at, changes[:-1]))  # the last one may be taken back
+        final_at = max(self._now, self.rebalances.due_at)
+        details = GroupHistory(rebalance_members=self.rows.take_members(final_at), group_transitions=list(self.chronicle.transitions(over)))
+        self.rows.final.take(details, final_at=final_at)
+        del changes[: len(over)]
 
     def _take_transitions(self, rows: GroupHistory, over_at: int) -> None:
         """Move what coordinators' lines show until a time to the rows."""
