@@ -42,7 +42,7 @@ class EpisodeRows:
         return rows
 
     def take_members(self, final_at: int) -> list[RebalanceMember]:
-        """Return rows of members that are not final yet; keep copies of those that incidents need."""
+        """Return rows of members not final yet; keep what incidents need."""
         rows = self.open.rebalance_members
         count = len(rows)
         while count and rows[count - 1].final_at is None:
