@@ -250,7 +250,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerConfigured": _kind(
         _BROKER,
         "A KafkaConfig block.",
-        "node initial_rebalance_delay_ms min_session_timeout_ms max_session_timeout_ms offsets_partitions offsets_retention_minutes offsets_commit_timeout_ms group_max_size zk_session_timeout_ms broker_session_timeout_ms unclean_election",
+        "node initial_rebalance_delay_ms min_session_timeout_ms max_session_timeout_ms offsets_partitions offsets_retention_minutes offsets_commit_timeout_ms group_max_size consumer_session_timeout_ms share_session_timeout_ms streams_session_timeout_ms zk_session_timeout_ms broker_session_timeout_ms unclean_election",
     ),
     "GroupAccessDenied": _kind(Witness.AUTHORIZER, "A request about a group was denied.", "group principal operation client_host request"),
     "BrokerStarting": _kind(_BROKER, "A broker process starts.", "node"),

@@ -12,7 +12,14 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.time_fingerprints import TimedFact, TimeFingerprints
 
 _TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "departures", "damaged", "expiry_bursts")
-_IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "offsets_partitions", "offsets_retention_seconds")
+_IN_FORCE = (
+    "initial_delay_ms",
+    "session_timeout_ms",
+    "protocol_sessions_ms",
+    "rebalance_timeout_ms",
+    "offsets_partitions",
+    "offsets_retention_seconds",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 
 from models.clear_names import clear
 from models.events import Event, LogPosition
-from models.evidence import evidence
-from models.ids import make_id
 from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
-from models.rows import LearnedFact
 from models.tolerances import whole
 from models.units import SECONDS_PER_MINUTE
 
@@ -163,6 +160,8 @@ class ClusterFacts:
     offsets_retention_seconds: float = DEFAULT_OFFSETS_RETENTION_MINUTES * SECONDS_PER_MINUTE
     retention_told: bool = False
     session_timeout_ms: int | None = None
+    protocol_sessions_ms: dict[str, int] = field(default_factory=dict)
+    """Session timeout of groups of each newer protocol, which brokers set."""
     rebalance_timeout_ms: int | None = None
     logs_end: int | None = None
     attributed_events: dict[str, list[Event]] = field(default_factory=dict)
@@ -232,16 +231,21 @@ class ClusterFacts:
         high = bisect_right(self.deletions, at + reach_us, key=lambda deletion: deletion[0])
         return any(name == group for _, name, _ in self.deletions[low:high])
 
-    def session_ms_of(self, group: str | None) -> int | None:
-        """Session timeout in force for a group whose own is out of bounds."""
+    def session_ms_of(self, group: str | None, protocol: str | None = None) -> int | None:
+        """Session timeout that brokers set for a group.
+
+        Its own where that is out of bounds, or else that of its `protocol`: consumer, share or streams.
+        """
         settings = (event for (named, setting), event in self.capped.items() if named == group and setting.endswith(SESSION_TIMEOUT))
-        return next((_int(event.fields.get("effective")) for event in settings), None)
+        return next((_int(event.fields.get("effective")) for event in settings), self.protocol_sessions_ms.get(protocol or ""))
 
     def partition_of(self, group: str) -> int | None:
         """The offsets partition of a group, None while the partition count is unknown."""
         return partition_for(clear(group), self.offsets_partitions) if self.offsets_partitions else None
 
 
+HEARTBEAT_PROTOCOLS = ("consumer", "share", "streams")
+"""Protocols whose timeouts brokers set (KIP-848, KIP-932, KIP-1071)."""
 SESSION_TIMEOUT = "session.timeout.ms"
 
 _FULL = ("no space left on device", "not enough space on the disk")
@@ -427,6 +431,10 @@ def _learn_settings(facts: ClusterFacts, event: Event) -> None:
     delay = _int(settings.get("initial_rebalance_delay_ms"))
     if delay is not None:
         facts.initial_delay_ms = delay
+    for protocol in HEARTBEAT_PROTOCOLS:
+        session_ms = _int(settings.get(f"{protocol}_session_timeout_ms"))
+        if session_ms is not None:
+            facts.protocol_sessions_ms[protocol] = session_ms
     retention = _int(settings.get("offsets_retention_minutes"))
     if retention is not None:
         facts.offsets_retention_seconds = retention * SECONDS_PER_MINUTE
@@ -462,39 +470,3 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "LogDirWriteFailed": _learn_full_disk,
 }
 """Handlers by event name; other events contain no facts about the cluster."""
-
-
-def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
-    """Rows of the learned facts, with their lines.
-
-    These are loads, timeouts in force, versions, outages of brokers and damaged files.
-    """
-
-    def row(kind: str, subject: str, value: str, at: int | None, events: list[Event]) -> LearnedFact:
-        key = make_id("fact", facts.cluster, kind, subject, value, at)
-        return LearnedFact(facts.cluster, system, key, kind, subject, value, evidence(events))
-
-    rows = [
-        row(
-            "load",
-            f"__consumer_offsets-{load.partition}",
-            f"{'loaded' if load.is_loaded else 'unloaded'} by {load.node}",
-            load.at,
-            [load.event],
-        )
-        for load in facts.loads
-    ]
-    rows += [
-        row("timeout", node, f"{name}={value}", None, [])
-        for node, settings in sorted(facts.broker_settings.items())
-        for name, value in sorted(settings.items())
-    ]
-    rows += [
-        row("timeout", group or "broker", f"{setting}={event.fields.get('effective')}", event.time_us, [event])
-        for (group, setting), event in sorted(facts.capped.items(), key=lambda item: item[0])
-    ]
-    rows += [row("version", file, version, None, []) for file, version in sorted(facts.versions.items())]
-    rows += [row("outage", change.node or "?", change.kind, change.at, [change.event]) for change in facts.node_changes]
-    rows += [row("gap", damage.file, damage.event.text, damage.at, [damage.event]) for damage in facts.damaged]
-    unique = {row.learned_fact_id: row for row in rows}
-    return list(unique.values())

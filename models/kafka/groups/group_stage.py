@@ -36,7 +36,7 @@ from models.kafka.observations.actions import MemberAction, actions_in
 from models.kafka.observations.attribution import attributed_events
 from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
-from models.kafka.observations.roster import Roster
+from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.outages.outage_incidents import CLOCKS_US, departures_of
 from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.classic_states import RebalanceWindow
@@ -44,7 +44,7 @@ from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.rebalance_rows import VerdictWriter
-from models.rows import KAFKA
+from models.rows import KAFKA, MemberSession
 from models.units import FOREVER
 
 _FACTS = "facts"
@@ -261,7 +261,7 @@ class GroupStage:
         last = empty_at_the_end(classic, rebalances.modern)
         rows.group_transitions.extend(self.chronicle.transitions(classic.changes))
         rows.group_states.extend(self.states.rest() if self.states is not None else ())
-        rows.member_sessions.extend(self.writer.sessions(self.roster.members.values(), self.knowledge.settings))
+        rows.member_sessions.extend(self._sessions(self.roster.members.values()))
         rows.coordinator_moves.extend(self.chronicle.moves(classic.moves))
         self._expire(rows, [*classic.deaths, *([(last, None)] if last else [])])
         rows.divergences.extend(self.chronicle.findings(classic.findings))
@@ -276,6 +276,10 @@ class GroupStage:
         final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
         final.incidents.sort(key=badness)
         return final
+
+    def _sessions(self, members: Iterable[RosterMember]) -> Iterable[MemberSession]:
+        modern = self.rebalances.modern
+        return self.writer.sessions(members, self.knowledge.settings, modern.protocol if modern.epoch is not None else None)
 
     def _expire(self, rows: GroupHistory, ends: Sequence[End]) -> None:
         """Add the ends of the group and the incidents they are."""
@@ -396,7 +400,7 @@ class GroupStage:
         self._take_transitions(rows, over_at)
         self._take_silent_clients(rows, before)
         past = self.roster.inactive_since(before, self._named())
-        rows.member_sessions.extend(self.writer.sessions(past, self.knowledge.settings))
+        rows.member_sessions.extend(self._sessions(past))
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
         self.rows.final.take(without_final_members(rows), final_at=at)
         self.rebalances.drop_ranked()

@@ -332,11 +332,14 @@ class VerdictWriter:
                 evidence([before, after]),
             )
 
-    def sessions(self, members: Iterable[RosterMember], settings: Mapping[str, Mapping[str, int]]) -> Iterable[MemberSession]:
+    def sessions(
+        self, members: Iterable[RosterMember], settings: Mapping[str, Mapping[str, int]], protocol: str | None
+    ) -> Iterable[MemberSession]:
         """Rows of these members, from their first line to their last.
 
-        `settings` are those that clients' own logs tell, by client id.
+        `settings` are those that clients' own logs tell, by client id; brokers set the session timeouts of a newer `protocol`.
         """
+        of_brokers = self.facts.session_ms_of(self.group, protocol) if protocol is not None else None
         for member in sorted(members, key=lambda m: (m.first_seen_at or 0, m.member_id)):
             caused = self._caused.get(member.member_id, [])
             client_id = self.roster.person(member.member_id, None, None, "").client_id
@@ -357,7 +360,7 @@ class VerdictWriter:
                 sum(caused, 0.0),
                 log.library if log is not None else None,
                 self.facts.versions.get(log.file) if log is not None else None,
-                member.session_timeout_ms or client_settings.get("session_timeout_ms"),
+                member.session_timeout_ms or of_brokers or client_settings.get("session_timeout_ms"),
                 member.rebalance_timeout_ms or client_settings.get("max_poll_interval_ms"),
             )
 

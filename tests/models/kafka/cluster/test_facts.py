@@ -6,8 +6,10 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import fingerprint_facts
-from models.kafka.cluster.facts import ClusterFacts, fact_rows, learn
+from models.kafka.cluster.fact_rows import fact_rows
+from models.kafka.cluster.facts import ClusterFacts, learn
 from parsers.catalogue.catalogue import catalogue
+from tests.models.kafka.groups.script import events_of, replay
 
 US = 1_000_000
 UNTIL = 100 * US
@@ -105,3 +107,17 @@ def test_a_capped_session_timeout_is_in_force(lines: list[tuple[int, str]], in_f
     assert (fingerprint_facts(facts) != fingerprint_facts(ClusterFacts("c"))) is bool(lines)
     told = [(row.kind, row.subject) for row in fact_rows(facts)]
     assert told == [("timeout", "orders")] * len(facts.capped)
+
+
+OF_PROTOCOLS = "0.5 BrokerConfigured node=1 consumer_session_timeout_ms=20000 share_session_timeout_ms=30000"
+JOINED = """
+1.0 {joined} member_id=a#1 client_id=a group_type={protocol}
+1.0 GroupEpochBumped generation=1 group_type={protocol}
+"""
+
+
+@pytest.mark.parametrize(("protocol", "session_ms"), [("consumer", 20_000), ("share", 30_000), ("streams", None)])
+def test_brokers_set_the_session_timeouts_of_the_newer_protocols(protocol: str, session_ms: int | None) -> None:
+    story = OF_PROTOCOLS + JOINED.format(joined="ModernMemberJoined", protocol=protocol)
+    (member,) = replay(events_of(story.splitlines())).member_sessions
+    assert member.session_timeout_ms == session_ms

@@ -22,6 +22,7 @@ GROUP = "orders"
 UUID = "00000000-0000-4000-8000-{:012d}"
 NUMBERS = {"generation", "partition", "member_count", "session_timeout_ms", "rebalance_timeout_ms", "error_code", "total_ms"}
 NUMBERS |= {"delay_ms", "response_generation", "max_poll_interval_ms", "offsets_retention_minutes", "offsets_count"}
+NUMBERS |= {"consumer_session_timeout_ms", "share_session_timeout_ms"}
 NUMBERS |= {"duration_ms", "member_epoch", "previous_epoch", "topology_epoch", "offset", "last_at_us", "count", "deliveries"}
 NUMBERS |= {"response_epoch"}
 SHOWN_INCIDENTS = {"topology_not_ready", "poison_record", "share_partition_troubled"}
