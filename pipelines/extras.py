@@ -11,7 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pipelines.errors import UsageError
 
 EXTRAS: Mapping[str, Mapping[str, str]] = {
-    "spark": {"pyspark": "pyspark", "delta-spark": "delta", "great-expectations": "great_expectations", "sqlglot": "sqlglot"},
+    "spark": {
+        "pyspark": "pyspark",
+        "delta-spark": "delta",
+        "great-expectations": "great_expectations",
+        "sqlglot": "sqlglot",
+        "prometheus-client": "prometheus_client",
+    },
     "warehouse": {"deltalake": "deltalake"},
     "sql": {"duckdb": "duckdb"},
     "pandas": {"pandas": "pandas"},

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from deltalake import DeltaTable
 
-from pipelines.jobs.operations.metrics import BUCKETS, DURATIONS, RunMetrics, metrics_text, table_samples
+from pipelines.jobs.operations.metrics import BUCKETS, DURATIONS, RunMetrics, gauge, metrics_text, table_metrics
 from pipelines.schema.tables import TABLES as TABLE_OF
 from tests.pipelines.cli.conftest import sample_warehouse
 
@@ -22,10 +22,17 @@ MONITORING = ROOT / "docs" / "monitoring"
 IMAGES = ROOT / "docs" / "images"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ASKED = ("incidents", "rebalances", "partition_outages")
-TABLES = {
-    name: [({}, 1.0)]
-    for name in ("groupscope_incidents", "groupscope_incidents_open", "groupscope_rebalances", "groupscope_stopped_seconds", DURATIONS)
-} | {"groupscope_partition_outages_open": [({}, 1.0)]}
+TABLES = [
+    gauge(name, "", [({}, 1.0)])
+    for name in (
+        "groupscope_incidents",
+        "groupscope_incidents_open",
+        "groupscope_rebalances",
+        "groupscope_stopped_seconds",
+        "groupscope_partition_outages_open",
+        DURATIONS,
+    )
+]
 
 
 def rules() -> list[dict[str, Any]]:
@@ -73,8 +80,8 @@ def test_panels_do_not_overlap() -> None:
 def test_durations_are_a_histogram_of_each_group(sample_warehouse: Path) -> None:
     path = sample_warehouse / TABLE_OF["rebalances"].path
     versions = {name: DeltaTable(str(sample_warehouse / TABLE_OF[name].path)).version() for name in ASKED}
-    samples = table_samples(str(sample_warehouse), versions)
-    text = metrics_text(RunMetrics(0, 1.0), samples, None)
+    tables = table_metrics(str(sample_warehouse), versions)
+    text = metrics_text(RunMetrics(0, 1.0), tables, None)
     lasted = [row["duration_seconds"] for row in DeltaTable(str(path)).to_pyarrow_table(columns=["duration_seconds"]).to_pylist()]
     lines = dict(re.findall(rf'^{DURATIONS}_(\w+){{[^}}]*?group="shipping-e"(?:,le="\+Inf")?}} (\S+)$', text, re.MULTILINE))
 

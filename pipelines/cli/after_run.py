@@ -6,7 +6,7 @@ None of it changes the published tables.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,13 +17,12 @@ from pipelines.cli.output.standard_streams import Messenger
 from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
     from dashboards.answer.history.alert_rules import AlertRule
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.jobs.operations.alerts import AlertOptions, Send
-    from pipelines.jobs.operations.metrics import Sample
     from pipelines.jobs.run_options import RunOutcome
-
-    Samples = Mapping[str, list[Sample]]
 
 
 def code_of(error: BaseException) -> int:
@@ -80,7 +79,7 @@ class RunRecipients:
             counts=outcome.counts,
             timings=outcome.timings,
         )
-        counts, samples = dict(outcome.counts), None
+        counts, tables = dict(outcome.counts), None
         troubles = list(outcome.troubles)
         for follow in (self._send_alerts, self._publish_pages, self._send_lineage):
             try:
@@ -89,11 +88,11 @@ class RunRecipients:
                 troubles.append(error)
         if self.metrics is not None:
             try:
-                samples = self._samples(outcome)
+                tables = self._table_metrics(outcome)
             except Exception as error:
                 troubles.append(error)
             try:
-                self._write_metrics(codes.decisive([outcome.exit_code, *map(code_of, troubles)]), counts, outcome.timings, samples)
+                self._write_metrics(codes.decisive([outcome.exit_code, *map(code_of, troubles)]), counts, outcome.timings, tables)
             except Exception as error:
                 troubles.append(error)
         if troubles:
@@ -191,20 +190,20 @@ class RunRecipients:
         lineage.deliver(list(lineage.run_events(facts)), self.lineage)
         return {}
 
-    def _samples(self, outcome: RunOutcome) -> Samples:
-        from pipelines.jobs.operations.metrics import table_samples
+    def _table_metrics(self, outcome: RunOutcome) -> list[Metric]:
+        from pipelines.jobs.operations.metrics import table_metrics
 
-        return table_samples(self.place, outcome.table_versions)
+        return table_metrics(self.place, outcome.table_versions)
 
-    def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Samples | None, *, has_succeeded: bool = True) -> None:
-        """Write metrics; without `samples`, keep those in the file."""
+    def _write_metrics(self, exit_code: int, counts: Any, timings: Any, tables: list[Metric] | None, *, has_succeeded: bool = True) -> None:
+        """Write metrics; without `tables`, keep those of tables in the file."""
         from pipelines.cli.output.atomic_write import write_text
-        from pipelines.jobs.operations.metrics import RunMetrics, kept_samples, last_success, metrics_text
+        from pipelines.jobs.operations.metrics import RunMetrics, kept_metrics, last_success, metrics_text
 
         assert self.metrics is not None  # noqa: S101 - who calls has looked
         facts = RunMetrics(exit_code, datetime.now(UTC).timestamp(), counts, timings, has_succeeded)
-        kept = kept_samples(self.metrics) if samples is None else ""
-        write_text(self.metrics, metrics_text(facts, samples or {}, last_success(self.metrics), kept))
+        kept = kept_metrics(self.metrics) if tables is None else []
+        write_text(self.metrics, metrics_text(facts, tables or [], last_success(self.metrics), kept))
 
     def _log(self, event: str, **values: object) -> None:
         """Write one JSON line to standard error, if requested."""

@@ -5,18 +5,22 @@ Made for node_exporter's textfile collector.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
 from pipelines.storage.uris import warehouse_uri
 
 _SUCCESS = "groupscope_run_last_success_timestamp_seconds"
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +37,33 @@ class RunMetrics:
     has_succeeded: bool = True
 
 
-Sample = tuple[Mapping[str, str], float]
-
-
-def metrics_text(run: RunMetrics, tables: Mapping[str, list[Sample]], last_success: float | None, kept: str = "") -> str:
+def metrics_text(run: RunMetrics, tables: Iterable[Metric], last_success: float | None, kept: Iterable[Metric] = ()) -> str:
     """Format all metrics.
 
-    `tables` holds samples from the tables, by name of the metric; `kept` are lines of an earlier file.
+    `tables` are those of the tables, and `kept` those of an earlier file.
     """
     success = run.ended_at if run.has_succeeded else last_success
-    families: list[tuple[str, str, list[Sample]]] = [
-        ("groupscope_run_last_timestamp_seconds", "When the last run ended.", [({}, run.ended_at)]),
-        (_SUCCESS, "When the last run ended that published, or found nothing new.", [] if success is None else [({}, success)]),
-        ("groupscope_run_exit_code", "Exit code of the last run.", [({}, run.exit_code)]),
-        ("groupscope_run_stage_seconds", "Duration of each stage of the last run.", _by("stage", run.timings)),
-        ("groupscope_run_count", "What the last run counted.", _by("what", run.counts)),
-        *((name, _MEANINGS[name], samples) for name, samples in sorted(tables.items())),
-    ]
-    return "".join(_family(*family) for family in families if family[2]) + kept
+    of_run = (
+        gauge("groupscope_run_last_timestamp_seconds", "When the last run ended.", [({}, run.ended_at)]),
+        gauge(_SUCCESS, "When the last run ended that published, or found nothing new.", [] if success is None else [({}, success)]),
+        gauge("groupscope_run_exit_code", "Exit code of the last run.", [({}, run.exit_code)]),
+        gauge("groupscope_run_stage_seconds", "Duration of each stage of the last run.", _by("stage", run.timings)),
+        gauge("groupscope_run_count", "What the last run counted.", _by("what", run.counts)),
+    )
+    registry = CollectorRegistry()
+    registry.register(_Metrics([metric for metric in (*of_run, *tables, *kept) if metric.samples]))
+    return generate_latest(registry).decode()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Metrics(Collector):
+    """The source of a registry's metrics."""
+
+    metrics: Sequence[Metric]
+
+    def collect(self) -> Sequence[Metric]:
+        """The metrics."""
+        return self.metrics
 
 
 _MEANINGS = {
@@ -68,38 +81,38 @@ BUCKETS = (0.1, 0.5, 1, 3, 5, 10, 30, 60, 120, 300, 600)
 """Upper bounds in seconds, with the usual defaults of timeouts among them."""
 
 
-def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sample]]:
-    """Samples from the published tables, by cluster."""
+def table_metrics(place: str, versions: Mapping[str, int]) -> list[Metric]:
+    """Metrics of the published tables, by cluster."""
 
-    def counted(table: str, *by: str, value: str = "count(*)", where: str = "true") -> list[Sample]:
-        return _counted(f"{warehouse_uri(place)}/{TABLES[table].path}", versions[table], by, value, where)
+    def counted(name: str, table: str, *by: str, value: str = "count(*)", where: str = "true") -> Metric:
+        rows = _sums(_uri(place, table), versions[table], by, [value], where)
+        return gauge(name, _MEANINGS[name], [({label: row[label] for label in by}, row["value_0"]) for row in rows])
 
     by_severity = ("cluster", "severity")
-    return {
-        "groupscope_incidents": counted("incidents", *by_severity),
-        "groupscope_incidents_open": counted("incidents", *by_severity, where="ended_at is null"),
-        "groupscope_rebalances": counted("rebalances", "cluster", "cause"),
-        DURATIONS: _histogram(f"{warehouse_uri(place)}/{TABLES['rebalances'].path}", versions["rebalances"]),
-        "groupscope_stopped_seconds": counted("incidents", "cluster", value="sum(stopped_seconds)"),
-        "groupscope_partition_outages_open": counted("partition_outages", "cluster", where="online_at is null"),
-    }
-
-
-def _histogram(uri: str, version: int) -> list[Sample]:
-    """Cumulative counts of durations, their sum and count, by cluster and group."""
-    by = ("cluster", "group")
-    bounds = {f"{bound:g}": f"count(*) filter (where duration_seconds <= {bound})" for bound in BUCKETS} | {"+Inf": "count(*)"}
-    values = [*bounds.values(), "sum(duration_seconds)", "count(*)"]
-    parts = [("bucket", {"le": le}) for le in bounds] + [("sum", {}), ("count", {})]
     return [
-        ({"__name__": f"{DURATIONS}_{part}", **{name: row[name] for name in by}, **label}, row[f"value_{index}"])
-        for row in _sums(uri, version, by, values, "duration_seconds is not null")
-        for index, (part, label) in enumerate(parts)
+        counted("groupscope_incidents", "incidents", *by_severity),
+        counted("groupscope_incidents_open", "incidents", *by_severity, where="ended_at is null"),
+        counted("groupscope_partition_outages_open", "partition_outages", "cluster", where="online_at is null"),
+        _durations(_uri(place, "rebalances"), versions["rebalances"]),
+        counted("groupscope_rebalances", "rebalances", "cluster", "cause"),
+        counted("groupscope_stopped_seconds", "incidents", "cluster", value="sum(stopped_seconds)"),
     ]
 
 
-def _counted(uri: str, version: int, by: Sequence[str], value: str, where: str) -> list[Sample]:
-    return [({name: row[name] for name in by}, row["value_0"]) for row in _sums(uri, version, by, [value], where)]
+def _uri(place: str, table: str) -> str:
+    return f"{warehouse_uri(place)}/{TABLES[table].path}"
+
+
+def _durations(uri: str, version: int) -> Metric:
+    """Histogram of durations, by cluster and group."""
+    by = ("cluster", "group")
+    bounds = [f"{bound:g}" for bound in BUCKETS] + ["+Inf"]
+    values = [*(f"count(*) filter (where duration_seconds <= {bound})" for bound in BUCKETS), "count(*)", "sum(duration_seconds)"]
+    metric = HistogramMetricFamily(DURATIONS, _MEANINGS[DURATIONS], labels=by)
+    for row in _sums(uri, version, by, values, "duration_seconds is not null"):
+        *counts, total = (row[f"value_{index}"] for index in range(len(values)))
+        metric.add_metric([row[name] for name in by], list(zip(bounds, counts, strict=True)), total)
+    return metric
 
 
 def _sums(uri: str, version: int, by: Sequence[str], values: Sequence[str], where: str) -> list[dict[str, Any]]:
@@ -115,44 +128,32 @@ def _sums(uri: str, version: int, by: Sequence[str], values: Sequence[str], wher
     return rows
 
 
-def _by(label: str, values: Mapping[str, float]) -> list[Sample]:
+def _by(label: str, values: Mapping[str, float]) -> list[tuple[Mapping[str, str], float]]:
     return [({label: name}, value) for name, value in sorted(values.items())]
 
 
-def _family(name: str, meaning: str, samples: Iterable[Sample]) -> str:
-    kind = "histogram" if name == DURATIONS else "gauge"
-    lines = ((labels.get("__name__", name), {key: text for key, text in labels.items() if key != "__name__"}, v) for labels, v in samples)
-    return f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n" + "".join(f"{metric}{_labels(rest)} {v:.17g}\n" for metric, rest, v in lines)
+def gauge(name: str, meaning: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> Metric:
+    """A metric with samples, which are labels and values."""
+    metric = GaugeMetricFamily(name, meaning)
+    for labels, value in samples:
+        metric.add_sample(name, dict(labels), value)
+    return metric
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()) + "}" if labels else ""
-
-
-def kept_samples(path: Path) -> str:
-    """Lines of a file with samples from tables.
-
-    They stay valid after a run that published nothing.
-    """
-    try:
-        lines = path.read_bytes().decode("utf-8").split("\n")[:-1]  # names may contain other line separators
-    except (OSError, ValueError):
-        return ""
-    return "".join(
-        f"{line}\n" for line in lines if _named_by(line).removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") in _MEANINGS
-    )
-
-
-def _named_by(line: str) -> str:
-    """Name of the metric in a line."""
-    words = re.split(r"[ {]", line.removeprefix("# HELP ").removeprefix("# TYPE "), maxsplit=1)
-    return words[0]
+def kept_metrics(path: Path) -> list[Metric]:
+    """Metrics of tables in a file, which stay valid after a run that published nothing."""
+    return [metric for metric in _metrics_of(path) if metric.name in _MEANINGS]
 
 
 def last_success(path: Path) -> float | None:
     """Time of the last success in the file, for a failed run to keep."""
+    return next((sample.value for metric in _metrics_of(path) if metric.name == _SUCCESS for sample in metric.samples), None)
+
+
+def _metrics_of(path: Path) -> list[Metric]:
+    """Metrics in whole lines of a file; none if it cannot be read."""
     try:
-        match = re.search(rf"^{_SUCCESS} (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        lines, _, _ = path.read_bytes().decode().rpartition("\n")
+        return list(text_string_to_metric_families(lines))
     except (OSError, ValueError):
-        return None
-    return float(match[1]) if match else None
+        return []

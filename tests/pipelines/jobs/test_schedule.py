@@ -25,7 +25,7 @@ from pipelines.cli.output.atomic_write import write_text
 from pipelines.cli.output.standard_streams import Messenger, ReaderGone
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.operations.alerts import AlertOptions
-from pipelines.jobs.operations.metrics import RunMetrics, kept_samples, metrics_text
+from pipelines.jobs.operations.metrics import RunMetrics, gauge, kept_metrics, metrics_text
 from pipelines.jobs.run_options import RunOptions, RunOutcome
 from pipelines.schema.tables import TABLES
 from tests.conftest import ROOT
@@ -46,7 +46,7 @@ def followers(place: Path) -> RunRecipients:
 
 
 OUTCOME = RunOutcome("r", table_versions=VERSIONS)
-INCIDENTS = 'groupscope_incidents{cluster="prod",severity="critical"} 1'
+INCIDENTS = 'groupscope_incidents{cluster="prod",severity="critical"} 1.0'
 
 
 def samples(followers: RunRecipients) -> set[str]:
@@ -65,10 +65,10 @@ def test_metrics_are_written_where_alerts_and_pages_fail_and_say_so(place: Path,
         both.succeeded(OUTCOME)
 
     assert not hasattr(failure.value, "exit_code")
-    assert {f"groupscope_run_exit_code {codes.OUR_BUG}", INCIDENTS} <= samples(followers)
+    assert {f"groupscope_run_exit_code {codes.OUR_BUG}.0", INCIDENTS} <= samples(followers)
     with pytest.raises(NothingReadable, match="is no warehouse"):  # there are no runs to make pages of
         replace(both, alerts=None).succeeded(OUTCOME)
-    assert {f"groupscope_run_exit_code {codes.NOTHING_READABLE}", INCIDENTS} <= samples(followers)
+    assert {f"groupscope_run_exit_code {codes.NOTHING_READABLE}.0", INCIDENTS} <= samples(followers)
 
 
 def test_trouble_with_the_pages_of_the_gates_is_told_after_all_else(place: Path, followers: RunRecipients) -> None:
@@ -77,7 +77,7 @@ def test_trouble_with_the_pages_of_the_gates_is_told_after_all_else(place: Path,
     with pytest.raises(CannotWrite, match="pages of the quality gates"):
         both.succeeded(replace(OUTCOME, troubles=[CannotWrite("docs: the pages of the quality gates can't be written")]))
 
-    assert {f"groupscope_run_exit_code {codes.CANNOT_WRITE}", INCIDENTS} <= samples(followers)
+    assert {f"groupscope_run_exit_code {codes.CANNOT_WRITE}.0", INCIDENTS} <= samples(followers)
     assert [each["incident_id"] for each in told] == ["now"]
 
 
@@ -86,19 +86,20 @@ def test_a_failed_run_keeps_what_the_tables_say(followers: RunRecipients) -> Non
     of_tables = {line for line in samples(followers) if "groupscope_incidents" in line or "stopped" in line}
     followers.failed(GateFailed("rows are missing"), codes.QUALITY_GATE_FAILED)
 
-    assert {*of_tables, INCIDENTS, f"groupscope_run_exit_code {codes.QUALITY_GATE_FAILED}"} <= samples(followers)
+    assert {*of_tables, INCIDENTS, f"groupscope_run_exit_code {codes.QUALITY_GATE_FAILED}.0"} <= samples(followers)
     followers.succeeded(OUTCOME)
     followers.succeeded(OUTCOME)
     assert INCIDENTS in samples(followers)
 
 
 def test_names_that_hold_ends_of_lines_are_kept_whole(tmp_path: Path) -> None:
-    incidents: list[Any] = [({"cluster": name}, 1.0) for name in ("a\u2028b", "a\x85b", "a\rb", "a\r\nb", "a\x0bb", "plain")]
+    incidents = [({"cluster": name}, 1.0) for name in ("a\u2028b", "a\x85b", "a\rb", "a\r\nb", "a\x0bb", "plain")]
     path = tmp_path / "groupscope.prom"
-    text = metrics_text(RunMetrics(codes.GOOD, 1.0), {"groupscope_incidents": incidents}, None)
+    text = metrics_text(RunMetrics(codes.GOOD, 1.0), [gauge("groupscope_incidents", "Incidents.", incidents)], None)
     write_text(path, text + "groupscope_incidents{cut off")
 
-    assert kept_samples(path) == text[text.index("# HELP groupscope_incidents ") :]
+    (kept,) = kept_metrics(path)
+    assert [(sample.labels, sample.value) for sample in kept.samples] == incidents
 
 
 def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: RunRecipients) -> None:
@@ -170,7 +171,7 @@ def test_alerts_that_could_not_be_delivered_are_counted(place: Path, followers: 
 
     both = replace(followers, alerts=AlertOptions("", news_for=timedelta(days=9999)), send=broken)
     both.succeeded(OUTCOME)
-    assert {'groupscope_run_count{what="alerts"} 0', 'groupscope_run_count{what="alerts_failed"} 1'} <= samples(followers)
+    assert {'groupscope_run_count{what="alerts"} 0.0', 'groupscope_run_count{what="alerts_failed"} 1.0'} <= samples(followers)
 
 
 # -- the entry for platforms ------------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ def test_platforms_take_what_was_published_for_a_success(
     asked = ["--input", str(place), "--warehouse", str(place), "--metrics", str(followers.metrics), "--log-json"]
     job.main(asked)
     assert '"exit_code": 4' in capsys.readouterr().err
-    assert f"groupscope_run_exit_code {codes.SOME_REJECTED}" in samples(followers)
+    assert f"groupscope_run_exit_code {codes.SOME_REJECTED}.0" in samples(followers)
     assert main(["run", *asked]) == codes.SOME_REJECTED
     job.main(["run", *asked])
 
@@ -250,7 +251,7 @@ def test_a_folder_that_is_not_mounted_is_a_failed_run_like_any_other(
     metrics = place / "groupscope.prom"
     asked = ["run", "--input", str(place / "mnt"), "--warehouse", str(place / "warehouse"), "--metrics", str(metrics), "--log-json"]
     assert main(asked) == codes.NOTHING_READABLE
-    assert f"groupscope_run_exit_code {codes.NOTHING_READABLE}\n" in metrics.read_text(encoding="utf-8")
+    assert f"groupscope_run_exit_code {codes.NOTHING_READABLE}.0\n" in metrics.read_text(encoding="utf-8")
     assert "mnt: no such file or folder" in capsys.readouterr().err
     (place / "mnt").mkdir()
     assert main(asked) == codes.NOTHING_READABLE

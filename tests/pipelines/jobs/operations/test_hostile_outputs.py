@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pipelines.cli.report_folder import index_page
-from pipelines.jobs.operations.metrics import RunMetrics, metrics_text
+from pipelines.jobs.operations.metrics import RunMetrics, gauge, metrics_text
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 
 TEXTS = [*PAYLOADS, *(text for text in CONTROL if text.isascii() or "\ud800" not in text)]
@@ -22,7 +22,8 @@ def unescaped(value: str) -> str:
 
 
 def test_metrics_have_one_sample_a_line_whatever_a_cluster_is_called() -> None:
-    text = metrics_text(RunMetrics(0, 1.0), {"groupscope_rebalances": [({"cluster": each, "cause": each}, 1.0) for each in TEXTS]}, None)
+    rebalances = gauge("groupscope_rebalances", "Rebalances.", [({"cluster": each, "cause": each}, 1.0) for each in TEXTS])
+    text = metrics_text(RunMetrics(0, 1.0), [rebalances], None)
     lines = [line for line in text.split("\n")[:-1] if not line.startswith("#")]
     assert all(_SAMPLE.fullmatch(line) for line in lines)
     told = [dict(_LABEL.findall(line)) for line in lines if line.startswith("groupscope_rebalances")]

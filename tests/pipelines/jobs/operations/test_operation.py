@@ -30,7 +30,7 @@ from pipelines.cli.report_folder import INCIDENTS_MAX, index_page
 from pipelines.errors import UsageError
 from pipelines.jobs.operations.alert_log import LEASE_SECONDS, SentIncidents
 from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, DeliveryCounts, send_new, sender
-from pipelines.jobs.operations.metrics import RunMetrics, last_success, metrics_text, table_samples
+from pipelines.jobs.operations.metrics import RunMetrics, gauge, last_success, metrics_text, table_metrics
 from pipelines.jobs.schedule import repeat, until_stopped
 from pipelines.schema.tables import TABLES
 from tests.conftest import ROOT
@@ -474,19 +474,19 @@ def test_apprise_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_metrics_say_what_ran_and_what_there_is(place: Path, tmp_path: Path) -> None:
     run = RunMetrics(4, 1700000000.25, {"files": 3}, {"ingest": 1.5})
-    text = metrics_text(run, table_samples(str(place), VERSIONS), None)
+    text = metrics_text(run, table_metrics(str(place), VERSIONS), None)
     samples = [line for line in text.splitlines() if not line.startswith("#")]
 
     assert samples == [
-        "groupscope_run_last_timestamp_seconds 1700000000.25",
-        "groupscope_run_last_success_timestamp_seconds 1700000000.25",
-        "groupscope_run_exit_code 4",
+        "groupscope_run_last_timestamp_seconds 1.70000000025e+09",
+        "groupscope_run_last_success_timestamp_seconds 1.70000000025e+09",
+        "groupscope_run_exit_code 4.0",
         'groupscope_run_stage_seconds{stage="ingest"} 1.5',
-        'groupscope_run_count{what="files"} 3',
-        'groupscope_incidents{cluster="prod",severity="critical"} 3',
-        'groupscope_incidents{cluster="prod",severity="warning"} 1',
-        'groupscope_incidents_open{cluster="prod",severity="critical"} 1',
-        'groupscope_stopped_seconds{cluster="prod"} 50',
+        'groupscope_run_count{what="files"} 3.0',
+        'groupscope_incidents{cluster="prod",severity="critical"} 3.0',
+        'groupscope_incidents{cluster="prod",severity="warning"} 1.0',
+        'groupscope_incidents_open{cluster="prod",severity="critical"} 1.0',
+        'groupscope_stopped_seconds{cluster="prod"} 50.0',
     ]
     helped = {line.split()[2] for line in text.splitlines() if line.startswith("# HELP")}
     typed = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
@@ -497,16 +497,16 @@ def test_metrics_say_what_ran_and_what_there_is(place: Path, tmp_path: Path) -> 
 
 
 def test_a_failed_run_passes_the_last_success_on() -> None:
-    text = metrics_text(RunMetrics(3, 200.0, has_succeeded=False), {}, 100.0)
+    text = metrics_text(RunMetrics(3, 200.0, has_succeeded=False), [], 100.0)
 
-    assert "groupscope_run_last_success_timestamp_seconds 100\n" in text
-    assert "groupscope_run_exit_code 3\n" in text
+    assert "groupscope_run_last_success_timestamp_seconds 100.0\n" in text
+    assert "groupscope_run_exit_code 3.0\n" in text
 
 
 def test_labels_hold_what_logs_say() -> None:
-    text = metrics_text(RunMetrics(0, 1.0), {"groupscope_incidents": [({"cluster": 'a"b\\c\nd'}, 1.0)]}, None)
+    text = metrics_text(RunMetrics(0, 1.0), [gauge("groupscope_incidents", "Incidents.", [({"cluster": 'a"b\\c\nd'}, 1.0)])], None)
 
-    assert 'groupscope_incidents{cluster="a\\"b\\\\c\\nd"} 1\n' in text
+    assert 'groupscope_incidents{cluster="a\\"b\\\\c\\nd"} 1.0\n' in text
 
 
 # -- pages ------------------------------------------------------------------------------------------------------
