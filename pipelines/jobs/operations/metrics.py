@@ -141,7 +141,7 @@ def gauge(name: str, meaning: str, samples: Iterable[tuple[Mapping[str, str], fl
 
 
 def kept_metrics(path: Path) -> list[Metric]:
-    """Metrics of tables in a file, which stay valid after a run that published nothing."""
+    """Metrics of tables in a file; they stay valid if nothing is published."""
     return [metric for metric in _metrics_of(path) if metric.name in _MEANINGS]
 
 
