@@ -351,6 +351,7 @@ def _what_if_groups(answer: Answer) -> Grid:
         Heading("Rebalances", "number"),
         *AVOIDED,
         *SAVED,
+        Heading("Not told by the logs"),
     )
     pairs = [
         (item, group)
@@ -364,6 +365,7 @@ def _what_if_groups(answer: Answer) -> Grid:
             item.title,
             *map(_count, (group.count, group.avoided, group.perhaps, group.added)),
             *map(_seconds, (group.stopped_seconds, group.saved_seconds, group.saved_member_seconds)),
+            visible("; ".join(group.assumed)) or NO_VALUE,
         ]
         for item, group in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
     ]

@@ -91,6 +91,8 @@ class WhatIfLane:
     """Begin and end of each rebalance that there was."""
     would_be: tuple[tuple[int, int], ...] = ()
     """Begin and end of each rebalance that there would have been."""
+    assumed: tuple[str, ...] = ()
+    """What the group's logs do not tell, and what is taken for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -498,10 +498,13 @@ WAS = tuple((at(second), at(second + 4)) for second in (10, 70, 130, 190, 250, 3
 """Rebalances of a group that configurations are tried for."""
 
 
+NOT_TOLD = ("session.timeout.ms is taken to be 45 s",)
+
+
 def what_if(title: str, saved: float, group: str = "orders") -> WhatIf:
     return WhatIf(
         title,
         "--static-membership",
         ("Each instance has an id.",),
-        (WhatIfLane("default", group, 6, 4, 1, 0, 231.0, saved, 3 * saved, WAS, WAS[: 4 if saved < 0 else 2]),),
+        (WhatIfLane("default", group, 6, 4, 1, 0, 231.0, saved, 3 * saved, WAS, WAS[: 4 if saved < 0 else 2], NOT_TOLD),),
     )

@@ -186,6 +186,7 @@ def _outlook(group: GroupOutlook, ends_ms: int) -> WhatIfLane:
         saved_member_seconds=group.saved_member_seconds,
         was=_bounds((span_of(change.row) for change in group.changes), ends_ms),
         would_be=_bounds(group.spans, ends_ms),
+        assumed=tuple(group.assumed),
     )
 
 

@@ -152,6 +152,7 @@ def test_what_would_have_helped_is_drawn_and_what_would_not_is_told() -> None:
         ("Longer polls", 4, ["-50 s", -50.0]),
     ]
     assert [row[1] for row in told["whatif-groups"].rows] == ["Static", "Longer polls"]
+    assert {row[-1] for row in told["whatif-groups"].rows} == {"session.timeout.ms is taken to be 45 s"}
 
 
 def test_what_was_stands_beside_what_would_have_been() -> None:
