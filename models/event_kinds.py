@@ -286,6 +286,9 @@ EVENTS: dict[str, EventKind] = {
         _BROKER, "A broker is told that a partition has no leader.", f"node topic partition controller_epoch {_REGISTRATION}"
     ),
     "IsrChanged": _kind(_BROKER, "A leader changes the in-sync replicas.", "node topic partition isr isr_before version"),
+    "IsrRefused": _kind(
+        _BROKER, "ZooKeeper has a later state than the leader that changes in-sync replicas.", "node topic partition version"
+    ),
     "FetchersAdded": _kind(
         _BROKER, "A follower fetches partitions from their leaders: name, leader and leader epoch of each.", "node fetchers"
     ),

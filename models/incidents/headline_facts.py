@@ -206,6 +206,16 @@ class DiskFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class StaleLeaderFacts:
+    """A broker whose changes of in-sync replicas were refused, as its state was outdated."""
+
+    broker: str | None
+    partition_count: int
+    seconds: float
+    is_lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ApartFacts:
     """Clients of a group that found no coordinator; the longest time.
 
@@ -417,6 +427,7 @@ HeadlineFacts: TypeAlias = (
     | MoveFacts
     | LoadFacts
     | DiskFacts
+    | StaleLeaderFacts
     | ApartFacts
     | RestorationFacts
     | RefusalFacts

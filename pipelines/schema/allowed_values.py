@@ -103,6 +103,7 @@ INCIDENT_KINDS = (
     "broker_outage",
     "log_dir_failed",
     "disk_full",
+    "stale_leader",
     "assignment_store",
     "protocol_migration",
     "queue_ownership",

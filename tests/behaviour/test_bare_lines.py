@@ -9,7 +9,8 @@ import pytest
 
 from models.event_kinds import EVENTS
 from models.events import Event, LogPosition, Witness
-from models.kafka.cluster.facts import CLUSTER_EVENTS, fact_rows, learn
+from models.kafka.cluster.fact_rows import fact_rows
+from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.rocketmq.rocketmq_history import history_of_groups

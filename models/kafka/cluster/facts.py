@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 
 from models.clear_names import clear
 from models.events import Event, LogPosition
-from models.evidence import evidence
-from models.ids import make_id
 from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
-from models.rows import LearnedFact
+from models.kafka.cluster.stale_changes import StaleChanges
 from models.tolerances import whole
 from models.units import SECONDS_PER_MINUTE
 
@@ -30,6 +28,7 @@ OLD_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.old_offsets_retention_minutes
 
 CLUSTER_EVENTS = frozenset(
     {
+        "IsrRefused",
         "LogDirWriteFailed",
         "PartitionLoadStarted",
         "PartitionLoaded",
@@ -152,6 +151,7 @@ class ClusterFacts:
     """Lines of brokers that removed expired offsets."""
     expiry_bursts: list[ExpiryBurst] = field(default_factory=list)
     full_disks: list[Event] = field(default_factory=list)
+    stale_changes: StaleChanges = field(default_factory=StaleChanges)
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -446,6 +446,10 @@ def _learn_full_disk(facts: ClusterFacts, event: Event) -> None:
         facts.full_disks.append(event)
 
 
+def _learn_stale_change(facts: ClusterFacts, event: Event) -> None:
+    facts.stale_changes.learn(event)
+
+
 _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     **dict.fromkeys(_LOADS, _learn_load),
     **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
@@ -460,41 +464,6 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "StaticMemberKept": _learn_kept,
     "LogDamaged": _learn_damage,
     "LogDirWriteFailed": _learn_full_disk,
+    "IsrRefused": _learn_stale_change,
 }
 """Handlers by event name; other events contain no facts about the cluster."""
-
-
-def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
-    """Rows of the learned facts, with their lines.
-
-    These are loads, timeouts in force, versions, outages of brokers and damaged files.
-    """
-
-    def row(kind: str, subject: str, value: str, at: int | None, events: list[Event]) -> LearnedFact:
-        key = make_id("fact", facts.cluster, kind, subject, value, at)
-        return LearnedFact(facts.cluster, system, key, kind, subject, value, evidence(events))
-
-    rows = [
-        row(
-            "load",
-            f"__consumer_offsets-{load.partition}",
-            f"{'loaded' if load.is_loaded else 'unloaded'} by {load.node}",
-            load.at,
-            [load.event],
-        )
-        for load in facts.loads
-    ]
-    rows += [
-        row("timeout", node, f"{name}={value}", None, [])
-        for node, settings in sorted(facts.broker_settings.items())
-        for name, value in sorted(settings.items())
-    ]
-    rows += [
-        row("timeout", group or "broker", f"{setting}={event.fields.get('effective')}", event.time_us, [event])
-        for (group, setting), event in sorted(facts.capped.items(), key=lambda item: item[0])
-    ]
-    rows += [row("version", file, version, None, []) for file, version in sorted(facts.versions.items())]
-    rows += [row("outage", change.node or "?", change.kind, change.at, [change.event]) for change in facts.node_changes]
-    rows += [row("gap", damage.file, damage.event.text, damage.at, [damage.event]) for damage in facts.damaged]
-    unique = {row.learned_fact_id: row for row in rows}
-    return list(unique.values())

@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from models.incidents.incidents import Limits
-from models.kafka.cluster.facts import ClusterFacts, fact_rows
+from models.kafka.cluster.fact_rows import fact_rows
+from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import FOLLOWING, Readers, RebalanceAfterOutage
 from models.kafka.outages.reader_fingerprints import ReaderFingerprints, fingerprint_readers
 from models.kafka.partitions.event_fields import PARTITION_EVENTS

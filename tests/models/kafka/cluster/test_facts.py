@@ -6,7 +6,8 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import fingerprint_facts
-from models.kafka.cluster.facts import ClusterFacts, fact_rows, learn
+from models.kafka.cluster.fact_rows import fact_rows
+from models.kafka.cluster.facts import ClusterFacts, learn
 from parsers.catalogue.catalogue import catalogue
 
 US = 1_000_000
