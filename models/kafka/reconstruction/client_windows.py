@@ -85,6 +85,9 @@ ANNOUNCED_MAX = 1_000
 _OPENINGS = JOIN_REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN, ActionKind.SYNC_FAILED}
 
+_ASKED_BY_ONE = frozenset(ActionKind) - {ActionKind.REBALANCE_NOTICED}
+"""What one client does; a rebalance that it hears of goes on if it is refused."""
+
 _AMID = frozenset({"ClientHeartbeatSent", "ClientWorkAssigned"})
 """Events of a member, with its generation, that may stand long after its join."""
 
@@ -177,7 +180,7 @@ class ClientWindows:
                 self._cut_off.discard(actor)
                 self._contacts.begin(action, actor)
             elif action.kind is ActionKind.JOIN_FAILED:
-                self._refused(actor)
+                self._refused(actor, _ASKED_BY_ONE)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or shows_beginning(action, of_epochs=self._has_epochs):
