@@ -56,7 +56,7 @@ def _rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hy
 
 
 def _joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    """A join, unless lines before it show a member that was put out as the logs begin."""
+    """A join, unless a commit that was refused shows more."""
     is_first = context.previous is None and not context.members_before
     return (by_refused_commit(context, action) if is_first else []) or propose_join(context, action)
 

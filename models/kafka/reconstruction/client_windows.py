@@ -85,9 +85,6 @@ ANNOUNCED_MAX = 1_000
 _OPENINGS = JOIN_REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN, ActionKind.SYNC_FAILED}
 
-_ASKED_BY_ONE = frozenset(ActionKind) - {ActionKind.REBALANCE_NOTICED}
-"""What one client does; a rebalance that it hears of goes on if it is refused."""
-
 _AMID = frozenset({"ClientHeartbeatSent", "ClientWorkAssigned"})
 """Events of a member, with its generation, that may stand long after its join."""
 
@@ -180,7 +177,7 @@ class ClientWindows:
                 self._cut_off.discard(actor)
                 self._contacts.begin(action, actor)
             elif action.kind is ActionKind.JOIN_FAILED:
-                self._refused(actor, _ASKED_BY_ONE)
+                self._refused(actor)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or shows_beginning(action, of_epochs=self._has_epochs):
@@ -333,7 +330,7 @@ class ClientWindows:
 
         It was refused and began nothing, or was lost with the coordinator.
         """
-        lost = frozenset(kinds) - {ActionKind.FENCED}  # which it only heard
+        lost = frozenset(kinds) - {ActionKind.FENCED, ActionKind.REBALANCE_NOTICED}  # which it only heard
         sights = (sight for sight in (self._last, *self._waiting) if sight is not None and actor in sight.members)
         joined_at = max((sight.joined.at for sight in sights), default=-FOREVER)
         kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in lost]
