@@ -354,7 +354,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketQueueRemoved": _kind(_CLIENT, "A client gives a queue up.", "group topic partition broker why mode client_id"),
     "RocketQueueExpired": _kind(_CLIENT, "A queue was not pulled for too long.", "group topic partition broker"),
     "RocketQueueRefused": _kind(_CLIENT, "A queue of the share can't be taken yet.", "group topic partition broker why"),
-    "RocketListFailed": _kind(_CLIENT, "The list of the group's clients can't be had; the share stays.", "group topic"),
+    "RocketListFailed": _kind(_CLIENT, "The list of the group's clients can't be had; the share stays.", "group topic fault"),
     "RocketListRefused": _kind(_CLIENT, "A broker gave no list of the group's clients.", "group address"),
     "RocketNotListed": _kind(_CLIENT, "The list of the group's clients lacks this client.", "group client_id listed"),
     "RocketQueueUnlocked": _kind(_CLIENT, "A client gives a queue's lock back.", "group topic partition client_id broker"),

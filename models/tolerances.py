@@ -236,6 +236,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.set_masters.detection_us": Tolerance(
         30_000_000, "scanNotActiveBrokerInterval 5 s, heartbeat timeout 10 s (ControllerConfig.java); the rest assumed"
     ),
+    "rocketmq.server_incidents.together_us": Tolerance(5_000_000, "one loss is one pass over the tables (RouteInfoManager.java); assumed"),
     "rocketmq.standing_faults.together_us": Tolerance(5_000_000),
     "rocketmq.unlogged_clients.reaction_us": Tolerance(300_000),
     "rocketmq.unlogged_clients.first_run_us": Tolerance(800_000),

@@ -103,6 +103,14 @@ class MasterAbsence:
     lock_seconds: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LostBrokers:
+    """Brokers that a name server has no more, by name or address; seconds until they were back."""
+
+    names: tuple[str, ...]
+    seconds: int | None
+
+
 FaultFacts: TypeAlias = (
     DifferingClients
     | RemovedTopics
@@ -113,5 +121,6 @@ FaultFacts: TypeAlias = (
     | MessageTrouble
     | ClientFault
     | MasterAbsence
+    | LostBrokers
 )
 """What a standing fault is about."""

@@ -421,6 +421,13 @@ class QueueFacts:
     story: QueueStory
 
 
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What RocketMQ's servers tell where no group is in the logs."""
+
+    fault: FaultFacts
+
+
 HeadlineFacts: TypeAlias = (
     EpisodeFacts
     | PauseFacts
@@ -428,6 +435,7 @@ HeadlineFacts: TypeAlias = (
     | LoadFacts
     | DiskFacts
     | StaleLeaderFacts
+    | ServerFacts
     | ApartFacts
     | RestorationFacts
     | RefusalFacts

@@ -26,7 +26,7 @@ from pipelines.headlines.group_conditions import (
 from pipelines.headlines.group_episodes import episode
 from pipelines.headlines.outages import absence, failed_directory, outage, stale_leader
 from pipelines.headlines.phrases import cause_words
-from pipelines.headlines.queue_episodes import queue_episode
+from pipelines.headlines.queue_episodes import queue_episode, servers_alone
 
 HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.EpisodeFacts: episode,
@@ -48,6 +48,7 @@ HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.AbsenceFacts: absence,
     facts_of.DirectoryFacts: failed_directory,
     facts_of.QueueFacts: queue_episode,
+    facts_of.ServerFacts: servers_alone,
 }
 """Functions that put facts into words, by class."""
 

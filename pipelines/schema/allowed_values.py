@@ -104,6 +104,7 @@ INCIDENT_KINDS = (
     "log_dir_failed",
     "disk_full",
     "stale_leader",
+    "broker_unregistered",
     "assignment_store",
     "protocol_migration",
     "queue_ownership",
