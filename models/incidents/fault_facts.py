@@ -105,7 +105,10 @@ class MasterAbsence:
 
 @dataclass(frozen=True, slots=True)
 class LostBrokers:
-    """Brokers that a name server has no more, by name or address; seconds until they were back."""
+    """Brokers that a name server has no more, by name or address.
+
+    `seconds` passed until they were back.
+    """
 
     names: tuple[str, ...]
     seconds: int | None
