@@ -286,6 +286,9 @@ EVENTS: dict[str, EventKind] = {
         _BROKER, "A broker is told that a partition has no leader.", f"node topic partition controller_epoch {_REGISTRATION}"
     ),
     "IsrChanged": _kind(_BROKER, "A leader changes the in-sync replicas.", "node topic partition isr isr_before version"),
+    "IsrRefused": _kind(
+        _BROKER, "ZooKeeper has a later state than the leader that changes in-sync replicas.", "node topic partition version"
+    ),
     "FetchersAdded": _kind(
         _BROKER, "A follower fetches partitions from their leaders: name, leader and leader epoch of each.", "node fetchers"
     ),
@@ -351,7 +354,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketQueueRemoved": _kind(_CLIENT, "A client gives a queue up.", "group topic partition broker why mode client_id"),
     "RocketQueueExpired": _kind(_CLIENT, "A queue was not pulled for too long.", "group topic partition broker"),
     "RocketQueueRefused": _kind(_CLIENT, "A queue of the share can't be taken yet.", "group topic partition broker why"),
-    "RocketListFailed": _kind(_CLIENT, "The list of the group's clients can't be had; the share stays.", "group topic"),
+    "RocketListFailed": _kind(_CLIENT, "The list of the group's clients can't be had; the share stays.", "group topic fault"),
     "RocketListRefused": _kind(_CLIENT, "A broker gave no list of the group's clients.", "group address"),
     "RocketNotListed": _kind(_CLIENT, "The list of the group's clients lacks this client.", "group client_id listed"),
     "RocketQueueUnlocked": _kind(_CLIENT, "A client gives a queue's lock back.", "group topic partition client_id broker"),

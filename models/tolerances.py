@@ -116,6 +116,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.incidents.brief_seconds": Tolerance(3.0),
     "kafka.leader_loss.taken_over_us": Tolerance(30_000_000),
     "kafka.outages.allowed_lateness_us": Tolerance(3_600_000_000),
+    "kafka.stale_leaders.lasting_us": Tolerance(
+        10_000_000, "two looks for slow followers, replica.lag.time.max.ms / 2 = 5 s each (ReplicaManager.scala before 2.5)"
+    ),
     "kafka.under_replication.lag_us": Tolerance(60_000_000, "replica.lag.time.max.ms is 10 s, since Kafka 2.5 30 s"),
     "kafka.broker_clocks.tolerance_us": Tolerance(1_000_000),
     "kafka.broker_clocks.late_us": Tolerance(5_000_000),
@@ -233,6 +236,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.set_masters.detection_us": Tolerance(
         30_000_000, "scanNotActiveBrokerInterval 5 s, heartbeat timeout 10 s (ControllerConfig.java); the rest assumed"
     ),
+    "rocketmq.server_incidents.together_us": Tolerance(5_000_000, "one loss is one pass over the tables (RouteInfoManager.java); assumed"),
     "rocketmq.standing_faults.together_us": Tolerance(5_000_000),
     "rocketmq.unlogged_clients.reaction_us": Tolerance(300_000),
     "rocketmq.unlogged_clients.first_run_us": Tolerance(800_000),

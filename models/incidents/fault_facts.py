@@ -103,6 +103,17 @@ class MasterAbsence:
     lock_seconds: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LostBrokers:
+    """Brokers that a name server has no more, by name or address.
+
+    `seconds` passed until they were back.
+    """
+
+    names: tuple[str, ...]
+    seconds: int | None
+
+
 FaultFacts: TypeAlias = (
     DifferingClients
     | RemovedTopics
@@ -113,5 +124,6 @@ FaultFacts: TypeAlias = (
     | MessageTrouble
     | ClientFault
     | MasterAbsence
+    | LostBrokers
 )
 """What a standing fault is about."""

@@ -206,6 +206,16 @@ class DiskFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class StaleLeaderFacts:
+    """A broker whose changes of in-sync replicas were refused, as its state was outdated."""
+
+    broker: str | None
+    partition_count: int
+    seconds: float
+    is_lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ApartFacts:
     """Clients of a group that found no coordinator; the longest time.
 
@@ -411,12 +421,21 @@ class QueueFacts:
     story: QueueStory
 
 
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What RocketMQ's servers tell where no group is in the logs."""
+
+    fault: FaultFacts
+
+
 HeadlineFacts: TypeAlias = (
     EpisodeFacts
     | PauseFacts
     | MoveFacts
     | LoadFacts
     | DiskFacts
+    | StaleLeaderFacts
+    | ServerFacts
     | ApartFacts
     | RestorationFacts
     | RefusalFacts

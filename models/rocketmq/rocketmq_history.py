@@ -24,6 +24,7 @@ from models.rocketmq.diagnosis.orderly_pauses import orderly_pauses
 from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, long_windows
 from models.rocketmq.diagnosis.popping import pop_faults
 from models.rocketmq.diagnosis.rocketmq_incidents import incidents_of
+from models.rocketmq.diagnosis.server_incidents import server_incidents
 from models.rocketmq.diagnosis.standing_faults import StandingFault, faults_of
 from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.event_partitions import Parts
@@ -62,8 +63,10 @@ def histories_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | No
     stage = RocketStage(parts, until)
     groups = stage.groups()
     excesses = [_excess(cluster, excess) for excess in stage.routes.beyond.values()]
-    if excesses:
-        yield "", iter([RocketHistory(divergences=excesses)])
+    changes = (change for known in stage.masters.changes.values() for change in known)
+    alone = [] if groups else [*server_incidents(cluster, stage.routes.lines, changes, stage.last_at)]
+    if excesses or alone:
+        yield "", iter([RocketHistory(divergences=excesses, incidents=[*alone])])
     for name, group in sorted(groups.items()):
         yield name, _rows_of(cluster, group, stage, limits or Limits())
 

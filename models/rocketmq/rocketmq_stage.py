@@ -261,6 +261,8 @@ class RocketStage:
                 group.is_orderly = True
                 group.lock(event, at)
                 self._faults.feed(event, at)
+            elif event.name == "RocketListFailed":
+                self._faults.feed(event, at)
             elif event.fields.get("mode") == "POP":
                 group.is_unowned = True
 

@@ -350,6 +350,19 @@ def _topic_partition(fields: Mapping[str, Any]) -> str:
     return f"{fields['topic']}-{fields['partition']}"
 
 
+_OLD_CONSUMER = re.compile(r"(.+)_([^_ ]+-\d{13}-[0-9a-f]{1,8})")
+
+
+def _parse_old_consumer(text: str) -> Any:
+    """Parse group and host, time and hash; a host has no underscore."""
+    match = _OLD_CONSUMER.fullmatch(text)
+    return NO if match is None else {"group": match[1], "client_id": match[2]}
+
+
+def _old_consumer(fields: Mapping[str, Any]) -> str:
+    return f"{fields['group']}_{fields['client_id']}"
+
+
 _PLACE = ("topic", "partition")
 TYPES: dict[str, SlotType] = {
     "text": SlotType(r"[^ ]+", None, str),
@@ -397,6 +410,7 @@ TYPES: dict[str, SlotType] = {
         several=("group", "client_id"),
         needs=("group", "client_id"),
     ),
+    "old_consumer": SlotType(r"[^ ]+", _parse_old_consumer, _old_consumer, several=("group", "client_id"), needs=("group", "client_id")),
     "share_partition": SlotType(r"[^ ]+", _parse_share_partition, _share_partition, several=("group", *_PLACE), needs=("group", *_PLACE)),
     "dead_letters": SlotType(
         r".*",

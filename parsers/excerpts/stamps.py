@@ -49,7 +49,8 @@ Syslog has `May  3 10:00:01`, glog `I0503 10:00:01.123456`, and many programs `0
 _OF_A_DAY = re.compile(rf"(?<![\w.:/-]){_CLOCK}{_HALF}(?![\w:])", re.ASCII)
 _EPOCH = re.compile(
     r"(?:(?<=\|)|<millis>"
-    r"|\"?\b(?:ts|time|timestamp|@timestamp|timeMillis|timeUnixNano|observedTimeUnixNano|eventTimestamp|date)\"? *[:=] *\"?"
+    r"|\"?\b(?:ts|time|timestamp|@timestamp|timeMillis|timeUnixNano|observedTimeUnixNano|eventTimestamp|date"
+    r"|__REALTIME_TIMESTAMP)\"? *[:=] *\"?"
     r"|^[\[(<\"' ]{0,3}(?=1\d{9}(?:\.\d{1,9})?[\])>\"',;|\s]))"
     r"(?P<epoch>\d{10}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19})\b",
     re.ASCII | re.MULTILINE,

@@ -24,9 +24,9 @@ from pipelines.headlines.group_conditions import (
     unready_topology,
 )
 from pipelines.headlines.group_episodes import episode
-from pipelines.headlines.outages import absence, failed_directory, outage
+from pipelines.headlines.outages import absence, failed_directory, outage, stale_leader
 from pipelines.headlines.phrases import cause_words
-from pipelines.headlines.queue_episodes import queue_episode
+from pipelines.headlines.queue_episodes import queue_episode, servers_alone
 
 HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.EpisodeFacts: episode,
@@ -36,6 +36,7 @@ HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.ApartFacts: apart,
     facts_of.RestorationFacts: restoration,
     facts_of.DiskFacts: full_disk,
+    facts_of.StaleLeaderFacts: stale_leader,
     facts_of.RefusalFacts: refusal,
     facts_of.TopologyFacts: unready_topology,
     facts_of.LastDeliveryFacts: last_delivery,
@@ -47,6 +48,7 @@ HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.AbsenceFacts: absence,
     facts_of.DirectoryFacts: failed_directory,
     facts_of.QueueFacts: queue_episode,
+    facts_of.ServerFacts: servers_alone,
 }
 """Functions that put facts into words, by class."""
 

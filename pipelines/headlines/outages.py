@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dashboards.wording.durations import duration
-from models.incidents.headline_facts import AbsenceFacts, DirectoryFacts, LossConsequences, OutageFacts, Replica
+from models.incidents.headline_facts import AbsenceFacts, DirectoryFacts, LossConsequences, OutageFacts, Replica, StaleLeaderFacts
 from pipelines.headlines.phrases import brokers_named, counted
 
 SHUTDOWN_WORDS = {
@@ -125,3 +125,15 @@ def _replicas_named(replicas: Sequence[Replica]) -> str:
 def _replica_name(replica: Replica) -> str:
     topic, partition = replica
     return f"{topic}-{partition}"
+
+
+def stale_leader(facts: StaleLeaderFacts) -> str:
+    """Broker whose changes were refused, and for how long."""
+    who = "a broker" if facts.broker is None else f"broker {facts.broker}"
+    of = counted(facts.partition_count, "partition")
+    if not facts.is_lasting:
+        return f"ZooKeeper refused {who} a change of the in-sync replicas of {of}, as it knows a later one; in passing, as far as is told"
+    return (
+        f"{who} worked with a state of {of} that ZooKeeper no longer had, for at least {duration(facts.seconds)}: its changes of in-sync "
+        "replicas were refused, and who leads them, or is in sync, is not what it says"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.wording.durations import duration
-from models.incidents.headline_facts import ClientAction, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
+from models.incidents.headline_facts import ClientAction, FrequentCause, QueueFacts, QueueHarm, QueueStory, ServerFacts, StandingQuarrel
 from pipelines.headlines.phrases import cause_words, counted, first_names, often
 from pipelines.headlines.standing_faults import fault_detail
 
@@ -55,3 +55,8 @@ def _story_clause(story: QueueStory) -> str:
             return f"{story.client_id} {often(QUEUE_ACTION_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
         case FrequentCause():
             return BROKER_WORDS.get(story.cause) or cause_words(story.cause)
+
+
+def servers_alone(facts: ServerFacts) -> str:
+    """What servers tell without any group."""
+    return fault_detail(facts.fault)

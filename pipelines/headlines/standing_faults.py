@@ -117,6 +117,12 @@ def _master(facts: facts_of.MasterAbsence) -> str:
     return f"{absence}; broker {facts.master} is it now, and gave the first lock {facts.lock_seconds} s later"
 
 
+def _lost_brokers(facts: facts_of.LostBrokers) -> str:
+    lost = _named(facts.names) if facts.names else "a broker"
+    back = "not seen back" if facts.seconds is None else f"back after {facts.seconds} s"
+    return f"a name server lost {lost}, {back}: clients drop its queues when they next ask for routes; which groups read them is not told"
+
+
 def _named(names: tuple[str, ...]) -> str:
     return first_names(names, NAMED_MAX)
 
@@ -131,5 +137,6 @@ FAULT_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.MessageTrouble: _message_trouble,
     facts_of.ClientFault: _client_fault,
     facts_of.MasterAbsence: _master,
+    facts_of.LostBrokers: _lost_brokers,
 }
 """Functions that put facts into words, by class."""

@@ -103,6 +103,8 @@ INCIDENT_KINDS = (
     "broker_outage",
     "log_dir_failed",
     "disk_full",
+    "stale_leader",
+    "broker_unregistered",
     "assignment_store",
     "protocol_migration",
     "queue_ownership",

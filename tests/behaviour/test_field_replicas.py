@@ -52,3 +52,32 @@ def test_a_failed_directory_does_not_say_that_nobody_else_has_its_replicas(tmp_p
     assert list(found.outages) == []
     (incident,) = found.incidents
     assert (incident.severity, "log directory" in incident.headline) == ("warning", True)
+
+
+REFUSED = "Cached zkVersion {} not equal to that in zookeeper, skip updating ISR"
+
+
+@pytest.mark.parametrize(
+    ("form", "shrinks", "version"),
+    [
+        (OLD, "Shrinking ISR for partition [coal,3] from 2,1,3 to 2", "[58]"),
+        (NEW, "Shrinking ISR from 2,1,3 to 2", "[58]"),
+        (NEW, f"Shrinking ISR from 2,1,3 to 2. {BEHIND}", "58"),
+    ],
+    ids=["0.10", "1.0", "2.4"],
+)
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_change_that_zookeeper_refused_shrank_nothing(tmp_path: Path, form: str, shrinks: str, version: str, times: int) -> None:
+    pair = (form.format(shrinks), form.format(REFUSED.format(version)))
+    found = told(tmp_path, *(pair * times + (form.format("waits"),) * 8) * (1 if times == 1 else 2))
+    assert list(found.under_replicated_spans) == []
+    (incident,) = found.incidents
+    assert (incident.kind, incident.severity) == ("stale_leader", "info" if times == 1 else "critical")
+    assert "broker 2" in incident.headline
+
+
+def test_a_real_shrink_before_a_refused_change_stays(tmp_path: Path) -> None:
+    shrunk = [NEW.format(f"Shrinking ISR from 2,1,3 to 2,1. {BEHIND}"), NEW.format("ISR updated to [2,1] and zkVersion updated to [59]")]
+    refused = [NEW.format("Expanding ISR from 2,1 to 2,1,3"), NEW.format(REFUSED.format("59"))]
+    (span,) = told(tmp_path, *shrunk, *refused).under_replicated_spans
+    assert (span.ended_by, span.missing) == ("open", ["3"])

@@ -1,4 +1,4 @@
-"""Rows of what was learned of a cluster."""
+"""Rows of what was learned about a cluster."""
 
 from __future__ import annotations
 

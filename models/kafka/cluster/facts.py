@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from models.clear_names import clear
 from models.events import Event, LogPosition
 from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
+from models.kafka.cluster.stale_changes import StaleChanges
 from models.tolerances import whole
 from models.units import SECONDS_PER_MINUTE
 
@@ -27,6 +28,7 @@ OLD_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.old_offsets_retention_minutes
 
 CLUSTER_EVENTS = frozenset(
     {
+        "IsrRefused",
         "LogDirWriteFailed",
         "PartitionLoadStarted",
         "PartitionLoaded",
@@ -149,6 +151,7 @@ class ClusterFacts:
     """Lines of brokers that removed expired offsets."""
     expiry_bursts: list[ExpiryBurst] = field(default_factory=list)
     full_disks: list[Event] = field(default_factory=list)
+    stale_changes: StaleChanges = field(default_factory=StaleChanges)
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -454,6 +457,10 @@ def _learn_full_disk(facts: ClusterFacts, event: Event) -> None:
         facts.full_disks.append(event)
 
 
+def _learn_stale_change(facts: ClusterFacts, event: Event) -> None:
+    facts.stale_changes.learn(event)
+
+
 _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     **dict.fromkeys(_LOADS, _learn_load),
     **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
@@ -468,5 +475,6 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "StaticMemberKept": _learn_kept,
     "LogDamaged": _learn_damage,
     "LogDirWriteFailed": _learn_full_disk,
+    "IsrRefused": _learn_stale_change,
 }
 """Handlers by event name; other events contain no facts about the cluster."""

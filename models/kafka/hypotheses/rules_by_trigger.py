@@ -55,6 +55,12 @@ def _rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hy
     return by_refused_commit(context, action) or propose_rejoin(context, action)
 
 
+def _joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+    """A join, unless a commit that was refused shows more."""
+    is_first = context.previous is None and not context.members_before
+    return (by_refused_commit(context, action) if is_first else []) or propose_join(context, action)
+
+
 RULES_BY_REASON: Mapping[str, Rule] = {
     "new_member": propose_join,
     "leave": propose_departure,
@@ -74,7 +80,7 @@ RULES_BY_REASON: Mapping[str, Rule] = {
 """Rules by the id of the reason in `kafka_rebalance_reasons.yaml`."""
 
 RULES_BY_ACTION: Mapping[ActionKind, Rule] = {
-    ActionKind.JOIN: propose_join,
+    ActionKind.JOIN: _joined,
     ActionKind.LEAVE: propose_departure,
     ActionKind.EXPIRE: propose_expiry,
     ActionKind.REPLACE: _replaced,

@@ -111,6 +111,7 @@ LIBRARIES: Mapping[str, Library] = {
         logs_leaves=True,
     ),
     "brod": Library((Timeouts((), 30_000, 5_000, 30_000, "src/brod_group_coordinator.erl"),), logs_leaves=True),
+    "kafka_ex": Library((Timeouts((), 30_000, 5_000, 30_000, "lib/kafka_ex/consumer_group/manager.ex"),), logs_leaves=True),
     "ruby_kafka": Library((Timeouts((), 30_000, 10_000, 60_000, "lib/kafka/client.rb"),), logs_leaves=True),
 }
 

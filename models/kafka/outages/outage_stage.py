@@ -36,6 +36,7 @@ from models.kafka.outages.outage_incidents import (
 )
 from models.kafka.outages.outage_rows import broker_outage, clock_divergences, partition_outages
 from models.kafka.outages.slow_loads import slow_load_incidents
+from models.kafka.outages.stale_leaders import stale_leader_incidents
 from models.kafka.outages.under_replication import under_replicated_spans
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, on_one_clock
 from models.kafka.partitions.brokers import BrokerAbsence
@@ -267,7 +268,11 @@ class OutageStage:
         without_outage = harmless(unblamed_rows, rows.partition_outages)
         self._add_incidents(rows, without_outage, rows, None)
         self._emit_directory_failures(rows, rows, None, [])
-        rows.incidents += [*slow_load_incidents(self.facts), *full_disk_incidents(self.facts, self.node_of)]
+        rows.incidents += [
+            *slow_load_incidents(self.facts),
+            *full_disk_incidents(self.facts, self.node_of),
+            *stale_leader_incidents(self.facts),
+        ]
         rows.divergences += clock_divergences(self.cluster, self.skews)
         self.final.take(rows, None)
         self.final.sort()

@@ -37,6 +37,7 @@ PARTITION_EVENTS = frozenset(
         "FetchersRemoved",
         "FollowerStarted",
         "IsrChanged",
+        "IsrRefused",
         "LeaderMissing",
         "LeaderStarted",
         "LeaderUnreachable",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from models.events import Event
@@ -85,6 +85,16 @@ class IsrChange:
 
     at: int
     isr: Nodes
+
+
+@dataclass(frozen=True, slots=True)
+class IsrBefore:
+    """In-sync replicas of a partition before a change that may be refused."""
+
+    at: int
+    isr: Nodes | None
+    change_count: int
+    shortages: Shortages
 
 
 @dataclass(slots=True)
@@ -182,6 +192,17 @@ class PartitionHistory:
         self.isr = new
         now = InSync(self.candidates, new, at, event, is_sure=bool(self.replicas), has_grown=has_grown, before=before if first else None)
         self.shortages = follow(self.shortages, now)
+
+    def isr_before(self, at: int) -> IsrBefore:
+        """What `restore_isr` needs if a change at a time is refused."""
+        return IsrBefore(
+            at, self.isr, len(self.isr_changes), tuple(replace(shortage, events=[*shortage.events]) for shortage in self.shortages)
+        )
+
+    def restore_isr(self, before: IsrBefore) -> None:
+        """Take back the last change, which was never made."""
+        self.isr, self.shortages = before.isr, before.shortages
+        del self.isr_changes[before.change_count :]
 
     def forget_isr(self, at: int) -> None:
         """Mark the ISR as unknown from a time on."""

@@ -16,7 +16,7 @@ from models.kafka.partitions import broker_lines, controller_lines, log_director
 from models.kafka.partitions.event_fields import KRAFT_ONLY
 from models.kafka.partitions.partition_state import PartitionState
 
-_OF_SERVER_LOG = frozenset({"IsrChanged", "FetchersAdded", "FetchersRemoved"})
+_OF_SERVER_LOG = frozenset({"IsrChanged", "IsrRefused", "FetchersAdded", "FetchersRemoved"})
 """Events found only in a broker's server.log."""
 
 
@@ -59,6 +59,7 @@ _HANDLERS: Mapping[str, Callable[[PartitionState, Event], None]] = {
     "FollowerStarted": replica_lines.process_follower_start,
     "PartitionKept": replica_lines.process_kept_partition,
     "IsrChanged": replica_lines.process_isr_change,
+    "IsrRefused": replica_lines.process_isr_refusal,
     "PartitionCreated": replica_lines.process_creation,
     "TopicCreated": controller_lines.process_assignment,
     "PartitionsAdded": controller_lines.process_assignment,

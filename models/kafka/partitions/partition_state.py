@@ -13,6 +13,7 @@ from models.kafka.partitions.leadership_drain import MOVES_MIN, LeadershipDrain
 from models.kafka.partitions.partition_history import (
     MOMENT_US,
     NO_LEADER,
+    IsrBefore,
     Leadership,
     LeadershipSource,
     Nodes,
@@ -41,6 +42,8 @@ class PartitionState:
     takeovers: LeadershipDrain = field(default_factory=LeadershipDrain)
     topic_ids: dict[str, str] = field(default_factory=dict)
     """Topics by id, because some lines of KRaft controllers name the id only."""
+    unconfirmed: dict[tuple[str, int], IsrBefore] = field(default_factory=dict)
+    """What held before the last change of in-sync replicas that a leader asked for."""
     now: int = 0
     last_own: dict[str, Event] = field(default_factory=dict)
     """Latest line of each broker about itself."""

@@ -12,7 +12,7 @@ from models.kafka.partitions.leaderships import (
     record_vacancy,
     update_replicas,
 )
-from models.kafka.partitions.partition_history import NO_LEADER, Leadership, LeadershipSource
+from models.kafka.partitions.partition_history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource
 from models.kafka.partitions.partition_state import PartitionState
 
 
@@ -88,7 +88,19 @@ def process_isr_change(state: PartitionState, event: Event) -> None:
         state.note_holders(history, event.node, *isr, *(before or ()))
         record_takeover(state, history, event.node, event)
         state.show_alive(set(isr) - set(before or history.isr or isr), event)
+    if before is not None:
+        state.unconfirmed[history.topic, history.partition] = history.isr_before(event.time_us)
+    else:
+        state.unconfirmed.pop((history.topic, history.partition), None)
     history.take_isr(isr, event.time_us, event, before=before)
+
+
+def process_isr_refusal(state: PartitionState, event: Event) -> None:
+    """Take back a change that a leader asked for with an outdated state."""
+    history = history_of(state, event)
+    before = None if history is None else state.unconfirmed.pop((history.topic, history.partition), None)
+    if history is not None and before is not None and event.time_us - before.at <= MOMENT_US:
+        history.restore_isr(before)
 
 
 def process_creation(state: PartitionState, event: Event) -> None:

@@ -330,7 +330,7 @@ class ClientWindows:
 
         It was refused and began nothing, or was lost with the coordinator.
         """
-        lost = frozenset(kinds) - {ActionKind.FENCED}  # which it only heard
+        lost = frozenset(kinds) - {ActionKind.FENCED, ActionKind.REBALANCE_NOTICED}  # which it only heard
         sights = (sight for sight in (self._last, *self._waiting) if sight is not None and actor in sight.members)
         joined_at = max((sight.joined.at for sight in sights), default=-FOREVER)
         kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in lost]

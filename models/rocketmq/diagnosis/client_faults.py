@@ -64,6 +64,8 @@ def _together(fault: str, stretches: Iterable[ClientStretch]) -> Iterator[list[C
 
 def _is_enough(fault: str, part: list[ClientStretch]) -> bool:
     limits = LIMITS[fault]
+    if any(lines.stretch.first.name in limits.at_once for lines in part):
+        return True
     has_lasted = _last_at(part) - part[0].stretch.began_at >= limits.least_us
     return has_lasted and sum(lines.stretch.count for lines in part) >= limits.least_lines
 

@@ -23,12 +23,14 @@ _APART_US = whole("rocketmq.client_faults.apart_us")
 class FaultLimits:
     """What makes lines a fault.
 
-    Lines at most `apart_us` from each other are one fault, if they last for `least_us` and are `least_lines`.
+    Lines at most `apart_us` from each other are one fault, if they last for `least_us` and are `least_lines`, or if one is an event
+    that says so at once.
     """
 
     apart_us: int = _APART_US
     least_us: int = 0
     least_lines: int = 1
+    at_once: frozenset[str] = frozenset()
 
 
 LIMITS: Mapping[str, FaultLimits] = {
@@ -58,6 +60,7 @@ LIMITS: Mapping[str, FaultLimits] = {
         apart_us=whole("rocketmq.client_faults.lock_missing.apart_us"),
         least_us=whole("rocketmq.client_faults.lock_missing.least_us"),
         least_lines=whole("rocketmq.client_faults.lock_missing.least_lines"),
+        at_once=frozenset({"RocketQueueLockAsked"}),  # a lock that it had could not be renewed
     ),
     "name_server_unreachable": FaultLimits(
         apart_us=whole("rocketmq.client_faults.name_server_unreachable.apart_us"),
@@ -101,6 +104,7 @@ class _Key:
     group: str | None
     topic: str | None
     fault: str
+    is_told_at_once: bool
 
 
 @dataclass(slots=True)
@@ -115,7 +119,7 @@ class ClientFaults:
         limits = LIMITS.get(fault) if isinstance(fault, str) else None
         if limits is None or event.topic == DEFAULT_TOPIC or (event.topic or "").startswith(RETRY):
             return
-        key = _Key(event.place.log, event.client_id or "", event.group, event.topic, str(fault))
+        key = _Key(event.place.log, event.client_id or "", event.group, event.topic, str(fault), event.name in limits.at_once)
         take_line(self._stretches.setdefault(key, []), event, at, limits.apart_us)
 
     def by_group(self, processes: Iterable[ClientProcess]) -> dict[str, list[ClientStretch]]:

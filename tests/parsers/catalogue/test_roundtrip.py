@@ -175,6 +175,9 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         return st.builds(
             lambda name, n: {"group": f"connect-{name}", "client_id": f"connector-consumer-{name}-{n}"}, topics, st.integers(0, 99)
         )
+    if kind == "old_consumer":
+        host = st.from_regex(r"[a-z0-9.]{1,12}-[0-9]{13}-[0-9a-f]{1,8}", fullmatch=True)
+        return st.fixed_dictionaries({"group": topics, "client_id": host})
     if kind == "stream_client":
         return st.fixed_dictionaries({"group": topics})
     if kind == "stream_thread":

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.incidents.headline_facts import AbsenceFacts, DirectoryFacts, HeadlineFacts, LossConsequences, OutageFacts
+from models.incidents.headline_facts import AbsenceFacts, DirectoryFacts, HeadlineFacts, LossConsequences, OutageFacts, StaleLeaderFacts
 from pipelines.headlines.headlines import headline
 
 A, B, C, D = (("a", 0), ("b", 0), ("c", 0), ("d", 0))
@@ -43,6 +43,13 @@ TOLD: dict[HeadlineFacts, str] = {
     ),
     replace(KILLED, brokers=("2", "3"), shutdown_kind=None): (
         f"brokers 2, 3 went; broker 3 not seen back, broker 2 back after 20 s; 2 leaderships moved; {NO_OUTAGE}"
+    ),
+    StaleLeaderFacts("2", 3, 910.0, is_lasting=True): (
+        "broker 2 worked with a state of 3 partitions that ZooKeeper no longer had, for at least 15 min 10 s: its changes of in-sync "
+        "replicas were refused, and who leads them, or is in sync, is not what it says"
+    ),
+    StaleLeaderFacts(None, 1, 0.0, is_lasting=False): (
+        "ZooKeeper refused a broker a change of the in-sync replicas of 1 partition, as it knows a later one; in passing, as far as is told"
     ),
     AbsenceFacts(("2",), ("2",), "session_expired", 1.0, 0): f"broker 2 lost its session, away for 1.0 s; {UNTOLD}",
     AbsenceFacts(("2", "3"), ("2", "3"), "session_expired", 1.0, 0): f"brokers 2, 3 lost their session, away for 1.0 s; {UNTOLD}",

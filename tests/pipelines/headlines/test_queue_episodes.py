@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from models.incidents.fault_facts import DifferingClients
-from models.incidents.headline_facts import ClientAction, FrequentCause, HeadlineFacts, QueueFacts, QueueHarm, StandingQuarrel
+from models.incidents.fault_facts import DifferingClients, MasterAbsence
+from models.incidents.headline_facts import ClientAction, FrequentCause, HeadlineFacts, QueueFacts, QueueHarm, ServerFacts, StandingQuarrel
 from pipelines.headlines.headlines import headline
 
 CRASH = ClientAction("c2", "consumer_crash", 3)
 QUARREL = StandingQuarrel(DifferingClients("strategy", (("AVG_BY_CIRCLE", ("c3",)),)))
 TOLD: dict[HeadlineFacts, str] = {
+    ServerFacts(MasterAbsence("broker-a", 0, is_open=False, master="2")): (
+        "broker-a changed its master; broker 2 is it now and holds no locks yet"
+    ),
     QueueFacts("billing", 1, (), ClientAction("c2", "consumer_start", 1)): "billing: 1 rebalance; c2 started",
     QueueFacts("billing", 2, (), ClientAction("c2", "queue_count_change", 1)): "billing: 2 rebalances; c2 queue count change",
     QueueFacts("billing", 3, (QueueHarm("no_owner", 2, ("orders",), 44.0),), CRASH): (

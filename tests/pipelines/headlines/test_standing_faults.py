@@ -12,6 +12,7 @@ from models.incidents.fault_facts import (
     DifferingClients,
     FaultFacts,
     IdleClients,
+    LostBrokers,
     MasterAbsence,
     MessageTrouble,
     RemovedTopics,
@@ -27,6 +28,14 @@ EXAMPLES: dict[FaultFacts, str] = {
     DifferingClients("subscription", (("orders *", tuple("abcde")),)): "a, b, c and 2 more read orders *",
     ReplacedFilters("orders", ("a", "b")): "heartbeats set the filter of orders to a and b in turn",
     RemovedTopics(("orders", "refunds")): "heartbeats take orders, refunds from the group's subscription again and again",
+    LostBrokers(("broker-a",), 180): (
+        "a name server lost broker-a, back after 180 s: clients drop its queues when they next ask for routes; "
+        "which groups read them is not told"
+    ),
+    LostBrokers((), None): (
+        "a name server lost a broker, not seen back: clients drop its queues when they next ask for routes; "
+        "which groups read them is not told"
+    ),
     SharedClientIds(("c1",)): "more than one process is called c1",
     SharedClientIds(("${HOST}",)): "more than one process is called ${HOST}: a placeholder was not resolved",
     IdleClients(5, 4, ("c5",)): "5 clients, 4 queues: c5 has nothing to read",
