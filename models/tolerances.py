@@ -94,6 +94,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.timeouts.timeout_tolerance_us": Tolerance(250_000),
     "kafka.timeouts.last_moment_us": Tolerance(150_000),
     "kafka.timeouts.noticed_us": Tolerance(5_000_000),
+    "kafka.timeouts.commit_rhythm_us": Tolerance(
+        8_000_000, "auto.commit.interval.ms and heartbeat.interval.ms, 5 s and 3 s by default (ConsumerConfig)"
+    ),
     "kafka.client_clocks.tolerance_us": Tolerance(60_000),
     "kafka.client_clocks.late_us": Tolerance(1_000_000),
     "kafka.client_clocks.far_us": Tolerance(300_000_000),

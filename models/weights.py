@@ -58,8 +58,7 @@ SILENT_WHERE_LEAVES_ARE_LOGGED = Shares(
     "a client that leaves says so at INFO since 2.1 (AbstractCoordinator.maybeLeaveGroup), static ones unless removed; 89 of 89",
 )
 SILENT = Shares(
-    {Cause.MEMBER_LEAVE: 0.7, Cause.SESSION_TIMEOUT: 0.2, Cause.POLL_TIMEOUT: 0.06},
-    "clients before 2.1 leave without a line; 34 of 49",
+    {Cause.MEMBER_LEAVE: 0.7, Cause.SESSION_TIMEOUT: 0.2, Cause.POLL_TIMEOUT: 0.06}, "clients before 2.1 leave without a line; 34 of 49"
 )
 SILENT_TOO_BRIEFLY_TO_EXPIRE = Shares(
     {Cause.ADMIN_REMOVAL: 0.6, Cause.MEMBER_LEAVE: 0.3, Cause.SESSION_TIMEOUT: 0.05},
@@ -153,10 +152,7 @@ POLL_RHYTHM = (
     Prior(0.75, "assumed: three times"),
     Prior(0.85, "assumed: more often"),
 )
-"""Probability of poll timeouts by the length of their rhythm.
-
-Of a rebalance one poll interval after an assignment.
-"""
+"""Probability of poll timeouts, by the rebalances one poll interval after an assignment."""
 
 LEAVE_RHYTHM = (
     Prior(0.3, "assumed: once; not enough to say so"),
@@ -292,6 +288,8 @@ LEFT = Prior(0.97, "assumed: of leaves, those by the member's own will or for po
 POLLED_LATE_CAME_BACK = Prior(0.2, "of 36 such leaves of random scenarios none was; assumed for those of the field")
 POLLED_LATE = Prior(0.07, "assumed")
 POLLED_IN_TIME = Prior(0.005, "its last join, which poll() sends, is younger than its poll interval (KIP-62); that may be another member's")
+COMMITTED_IN_TIME = Prior(0.02, "assumed: poll() sends commits by default; who commits by itself may have polled before")
+COMMITTED_ONE_INTERVAL_AGO = Prior(0.85, "assumed: the last commit is just one poll interval old; some commit only what they read")
 
 # -- epochs of the newer protocols ------------------------------------------------------------------------------
 

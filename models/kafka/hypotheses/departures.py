@@ -15,6 +15,7 @@ from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_B
 from models.kafka.hypotheses.joins import came_meanwhile, restarts
 from models.kafka.hypotheses.timeouts import (
     had_coordinator_moved,
+    has_committed_in_time,
     has_polled_in_time,
     is_echo,
     poll_rhythm,
@@ -241,6 +242,9 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
     """
     if has_polled_in_time(context, actor=actor, action=action):
         return weights.POLLED_IN_TIME.value
+    in_time = has_committed_in_time(context, action, actor)
+    if in_time is not None:
+        return (weights.COMMITTED_IN_TIME if in_time else weights.COMMITTED_ONE_INTERVAL_AGO).value
     often = 0 if has_whole_group_left(context) else poll_rhythm(context)
     if often:
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value

@@ -196,10 +196,10 @@ def _begins_with_removal(context: RebalanceContext) -> bool:
     """
     if context.window.witness is not Witness.CLIENT or context.window.outcome not in {"superseded", "open"}:
         return False
+    shown = [*filter(says_unknown_member, context.all_of(ActionKind.FENCED))]
     if context.window.outcome == "open":
-        shown = (*context.all_of(ActionKind.LOST), *filter(says_group_went_on, context.all_of(ActionKind.COMMIT_REFUSED)))
-        return any(action.at == context.start for action in shown)
-    return any(action.at == context.start and says_unknown_member(action) for action in context.all_of(ActionKind.FENCED))
+        shown += (*context.all_of(ActionKind.LOST), *filter(says_group_went_on, context.all_of(ActionKind.COMMIT_REFUSED)))
+    return any(action.at == context.start for action in shown)
 
 
 # -- the trigger, where the coordinator names none ----------------------------------------------------------

@@ -15,14 +15,21 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.evidence import line_of
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
+from models.kafka.observations.actions import (
+    MEMBER_ID_REQUIRED,
+    SYNC_ERRORS,
+    answered_at,
+    handled_at,
+    has_waited,
+    is_taken_unanswered,
+)
 from models.kafka.reconstruction.answering_brokers import (
     FINE,
     NOT_COORDINATOR,
     REBALANCE_IN_PROGRESS,
     answering_broker,
-    has_waited,
-    is_taken_unanswered,
+    assigns,
+    gives,
     waited_to_deadline,
 )
 from models.kafka.reconstruction.implied_lines import implied_line
@@ -233,7 +240,7 @@ class RequestWindows:
 
     def _phase_over(self, event: Event, generation: int) -> Iterator[Event]:
         """End the join phase at the first answer of a new generation."""
-        answers = [event, *(answer for answer in self.pending_events if _gives(answer, generation))]
+        answers = [event, *(answer for answer in self.pending_events if gives(answer, generation))]
         joined_at = min(map(answered_at, answers))
         listed = next((names for answer in answers if (names := names_field(answer, "members"))), None)
         roster = listed or [answer.member_id for answer in answers if answer.member_id]
@@ -325,7 +332,7 @@ class RequestWindows:
         was_synced, self.is_synced = self.is_synced, True
         if was_synced or self._is_covered(at):
             return
-        leads = (answer for answer in (event, *self.pending_events) if _assigns(answer, self.generation))
+        leads = (answer for answer in (event, *self.pending_events) if assigns(answer, self.generation))
         by = next(leads, None)
         at = max(handled_at(by) if by is not None else at, self.joined_at or 0)
         leader = by.member_id if by is not None else self.leader
@@ -371,7 +378,7 @@ class RequestWindows:
         return generation == self.generation
 
     def _left(self, event: Event) -> Iterator[Event]:
-        if int_field(event, "error_code") not in FINE:
+        if int_field(event, "error_code") not in FINE and not is_taken_unanswered(event):
             return
         sign = RequestSign(handled_at(event), event)
         leavers = names_field(event, "members") or [event.member_id or ""]
@@ -399,7 +406,7 @@ class RequestWindows:
     def _goes_on(self) -> bool:
         """Whether somebody joined meanwhile and is in the next generation."""
         following = (self.generation or 0) + 1
-        return any(_gives(answer, following) for answer in self.pending_events)
+        return any(gives(answer, following) for answer in self.pending_events)
 
     def _emptied_unseen(self, by: int) -> Iterator[Event]:
         """Empty the group before a generation that skips one, or begins anew."""
@@ -479,22 +486,3 @@ def _failed(member: str, sign: RequestSign) -> Event:
 def _halfway(sign: RequestSign) -> RequestSign:
     """The middle of the time in which a sign may have been."""
     return RequestSign(sign.at - sign.doubt_us // 2, sign.event, sign.doubt_us // 2)
-
-
-def _gives(event: Event, generation: int) -> bool:
-    """Whether a JoinGroup was answered with this generation."""
-    return (
-        event.name == "JoinGroupCompleted"
-        and int_field(event, "error_code") in FINE
-        and int_field(event, "response_generation") == generation
-    )
-
-
-def _assigns(event: Event, generation: int | None) -> bool:
-    """Whether this is the leader's SyncGroup of this generation, accepted."""
-    return (
-        event.name == "SyncGroupCompleted"
-        and event.fields.get("by_leader") is True
-        and event.generation == generation
-        and int_field(event, "error_code") in FINE
-    )

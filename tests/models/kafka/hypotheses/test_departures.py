@@ -9,6 +9,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
+from models.kafka.hypotheses.timeouts import COMMIT_RHYTHM_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context
@@ -130,6 +131,24 @@ def test_a_process_that_joins_again_unasked_polled_late(actions: list[MemberActi
 def test_a_rejoin_of_several_with_one_name_tells_nothing() -> None:
     assert shares(kind_of_leave(context(by_client(K.REJOIN, 5), clients={"a"}, shared={"a"}), "a", LEAVE)) == of(weights.OWN_LOG_SILENT)
     assert shares(kind_of_leave(context(by_client(K.JOIN, 5), clients={"a"}, shared={"a"}), "a", LEAVE)) == of(weights.REJOINED_UNASKED)
+
+
+@pytest.mark.parametrize(
+    ("quiet", "weight"),
+    [
+        (0, weights.COMMITTED_IN_TIME),
+        (60 * SECOND - 1, weights.COMMITTED_IN_TIME),
+        (60 * SECOND, weights.COMMITTED_ONE_INTERVAL_AGO),
+        (60 * SECOND + COMMIT_RHYTHM_US, weights.COMMITTED_ONE_INTERVAL_AGO),
+        (60 * SECOND + COMMIT_RHYTHM_US + 1, weights.POLLED_LATE),
+        (None, weights.POLLED_LATE),
+    ],
+)
+def test_commits_show_until_when_a_member_polled(quiet: int | None, weight: weights.Prior) -> None:
+    member, committed_at = RosterMember("A", "a", rebalance_timeout_ms=60_000), {} if quiet is None else {"A": NOW - quiet, "B": NOW}
+    group = context(members=[member], committed_at=committed_at, previous=None)
+    assert shares(kind_of_leave(group, "a", LEAVE)) == late(weight)
+    assert shares(kind_of_leave(context(committed_at=committed_at, previous=None), "a", LEAVE)) == late(weights.POLLED_LATE)
 
 
 def test_a_leave_without_a_word() -> None:
