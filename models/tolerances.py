@@ -165,6 +165,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
         45_000_000, "the longest default: session.timeout.ms since 3.0 (ConsumerConfig, KIP-735)"
     ),
     "kafka.request_windows.answer_us": Tolerance(20_000, "assumed: answers of the labelled corpora take 1 ms, those of a busy broker more"),
+    "kafka.request_windows.stamp_us": Tolerance(2_000, "two stamps of whole milliseconds (log4j, %d)"),
     "kafka.request_windows.hold_us": Tolerance(1_000_000),
     "kafka.request_windows.parked_us": Tolerance(100_000),
     "kafka.blockers.slow_rejoin_us": Tolerance(1_500_000),

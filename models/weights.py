@@ -166,6 +166,9 @@ LEAVE_RHYTHM = (
 
 FIRST_MEMBER = Prior(0.994, "a group without members that a member joins is new; 3,617 of 3,617")
 CAME_BACK = Shares({Cause.MEMBER_RESTART: 0.98, Cause.MEMBER_JOIN: 0.02}, "101 of 101")
+NAMESAKE_EXPIRED = Shares(
+    {Cause.MEMBER_RESTART: 0.7, Cause.MEMBER_JOIN: 0.28}, "assumed: one of several by this name had fallen silent before, most likely it"
+)
 JOIN_UNTOLD = Prior(0.85, "assumed: no reason, and no request right before")
 JOIN_TOLD_TWICE = Prior(0.994, "2,822 of 2,824: clients or requests agree")
 JOIN_TOLD = Prior(0.99, "454 of 454")
@@ -390,10 +393,7 @@ LIKELIHOODS: Mapping[str, Prior] = {
     "line_missing": Prior(-5.0, "assumed: a line that a version writes is lost with rotation alone"),
     "line_differs": Prior(-8.0, "assumed"),
 }
-"""Natural logarithms of probabilities of explanations.
-
-Those that are assumed put proposals in an order, and make no answer certain.
-"""
+"""Natural logarithms of explanations' probabilities: those that are assumed only order proposals."""
 
 # -- intervals of heartbeats --------------------------------------------------------------------------------------
 

@@ -46,6 +46,10 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
             Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], departure, *restarts(context, actor)]),
             Hypothesis(Cause.MEMBER_JOIN, joins, actions),
         ]
+    namesake = _former_self(context, action) if action is not None and context.is_ambiguous(actor) else None
+    if action is not None and namesake is not None and namesake.kind is ActionKind.EXPIRE and context.window.outcome != "empty":
+        of = {Cause.MEMBER_RESTART: [*actions[:1], namesake], Cause.MEMBER_JOIN: actions}
+        return [Hypothesis(cause, share, of[cause]) for cause, share in weights.NAMESAKE_EXPIRED.of.items()]
     if action is not None and _is_static_back_before_sync(context, action):
         return [Hypothesis(cause, share, actions) for cause, share in weights.STATIC_BACK_BEFORE_SYNC.of.items()]
     if (

@@ -48,6 +48,9 @@ By then the other answers of its generation are logged, and the coordinator's li
 HELD_MAX = 10_000
 """Requests that wait at once; beyond it the oldest are read."""
 
+STAMP_US = whole("kafka.request_windows.stamp_us")
+"""How late a session may seem to end, by stamps of whole milliseconds."""
+
 ANSWER_US = whole("kafka.request_windows.answer_us")
 """Longest time from a heartbeat to the logged time of its answer.
 
@@ -266,7 +269,8 @@ class RequestWindows:
             self.joined_at = self.calm_at = self.noticed = None
         stayed = set(roster)
         dropped = waited_to_deadline(arrivals, joined_at)
-        silent = [(member, sign) for member, sign in self._expired(joined_at) if member not in stayed and not (dropped and sign.doubt_us)]
+        expired = self._expired(joined_at, STAMP_US)  # a phase ends as the last one awaited expires
+        silent = [(member, sign) for member, sign in expired if member not in stayed and not (dropped and sign.doubt_us)]
         yield from (_failed(member, sign) for member, sign in silent)
         unused = [(member, sign) for member, sign in self.members.unused(joined_at) if member not in stayed]
         for member, sign in unused:
@@ -280,14 +284,14 @@ class RequestWindows:
             event = self.members.peers[removed[0]].heard
             yield implied_line("MembersNotRejoined", event, joined_at, fields={"members": removed})
 
-    def _expired(self, by: int) -> Iterator[tuple[str, RequestSign]]:
+    def _expired(self, by: int, stamp_us: int = 0) -> Iterator[tuple[str, RequestSign]]:
         """Sessions that ran out by a time.
 
         While heartbeats are answered without a rebalance, none has: a member whose session would long be over was heard by a
         coordinator without a log, and may expire at any time after.
         """
         since, noticed = self._since, self.noticed.at if self.noticed is not None else FOREVER
-        for member, sign in self.members.silent(by):
+        for member, sign in self.members.silent(by + stamp_us):
             latest = min(noticed, by)
             if sign.at + ANSWER_US < since < latest:
                 yield member, RequestSign(latest, sign.event, latest - since)

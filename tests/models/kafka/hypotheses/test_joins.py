@@ -72,6 +72,26 @@ def test_who_left_and_came_back_was_restarted() -> None:
     assert propose_join(context(act(K.LEAVE, 5, member="A2"), back), back)[0].cause is Cause.MEMBER_JOIN, "it went as it had come"
 
 
+@pytest.mark.parametrize(
+    ("departure", "values", "weight"),
+    [
+        (act(K.EXPIRE, 5), {}, weights.NAMESAKE_EXPIRED),
+        (act(K.EXPIRE, 5), {"outcome": "empty"}, None),
+        (act(K.EXPIRE, 5, member="A2"), {}, None),
+        (act(K.EXPIRE, 5, "b"), {}, None),
+        (act(K.LEAVE, 5), {}, None),
+    ],
+    ids=["a namesake fell silent", "the group went empty", "it went as it had come", "another name", "a namesake left after it"],
+)
+def test_of_several_by_one_name_one_that_came_may_replace_one_that_fell_silent(
+    departure: MemberAction, values: dict[str, object], weight: weights.Shares | None
+) -> None:
+    back = act(K.JOIN, 0, member="A2")
+    found = shares(propose_join(context(back, departure, shared={"a"}, **values), back))  # type: ignore[arg-type]
+    assert (found == of(weights.NAMESAKE_EXPIRED)) is (weight is weights.NAMESAKE_EXPIRED)
+    assert max(found, key=lambda cause: found[cause]) is (Cause.MEMBER_RESTART if weight else Cause.MEMBER_JOIN)
+
+
 def test_a_later_line_tells_of_the_former_self() -> None:
     back = act(K.JOIN, 0, member="A2")
     own, former = act(K.LEAVE, 5, member="A2"), act(K.EXPIRE, 6)

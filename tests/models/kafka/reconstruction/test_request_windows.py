@@ -9,7 +9,7 @@ from models.kafka.observations.actions import PARKED_US, ActionKind, actions_in
 from models.kafka.reconstruction import request_windows
 from models.kafka.reconstruction.member_signs import EpochSign, SignKind
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Peer, RequestSign
-from models.kafka.reconstruction.request_windows import ANSWER_US, HOLD_US, RequestWindows
+from models.kafka.reconstruction.request_windows import ANSWER_US, HOLD_US, STAMP_US, RequestWindows
 from models.units import FOREVER, US_PER_MS
 from tests.models.kafka.reconstruction.lines import line, request
 
@@ -222,7 +222,8 @@ def test_after_a_gap_nobody_is_known_to_have_been_removed() -> None:
     ("deadline", "calm", "noticed", "over", "expected"),
     [
         (500_000, None, None, 500_000, [(500_000, None)]),
-        (500_001, None, None, 500_000, []),
+        (500_000 + STAMP_US, None, None, 500_000, [(500_000, None)]),
+        (500_001 + STAMP_US, None, None, 500_000, []),
         (400_000, None, None, 500_000, [(400_000, None)]),
         (400_000, 400_000, None, 500_000, [(400_000, None)]),
         (400_000, 400_000 + ANSWER_US, None, 500_000, [(400_000 + ANSWER_US, None)]),
