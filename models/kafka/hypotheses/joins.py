@@ -23,7 +23,7 @@ from models.kafka.observations.actions import (
     is_rebalance_notice,
     is_unknown_as_it_joins,
 )
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, stamp_width_us
 from models.tolerances import GROUP_MIN_SESSION_US, PHASE_OVERRUN_US
 from models.units import US_PER_MS
 
@@ -147,8 +147,26 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
     if window.witness is not Witness.CLIENT or window.generation_before == 0 or are_all:
         return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
+    if _was_answered_at_once(context, joiners):
+        likely = weights.FOUND_NOBODY.value
+        return [
+            Hypothesis(cause, share, joiners, EARLIER_LINES)
+            for cause, share in ((Cause.NEW_GROUP, likely), (Cause.MEMBER_JOIN, 1 - likely))
+        ]
     shares = weights.FIRST_OF_KNOWN if len(context.known.clients) > 1 else weights.FIRST_OF_ONE_KNOWN
     return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in shares.of.items()]
+
+
+def _was_answered_at_once(context: RebalanceContext, joiners: list[MemberAction]) -> bool:
+    """Whether the first one's request to join waited for nobody, by members' logs.
+
+    A new member waits until all others have rejoined, which only their next heartbeats tell them to do (GroupCoordinator, DelayedJoin).
+    """
+    window = context.window
+    is_first = any(action.at == context.start and action.kind is ActionKind.JOIN for action in joiners)
+    if window.witness is not Witness.CLIENT or window.joined_at is None or not is_first:
+        return False
+    return window.joined_at - context.start + stamp_width_us(window.joined_at) <= CLOCK_TOLERANCE_US
 
 
 def _former_self(context: RebalanceContext, arrival: MemberAction) -> MemberAction | None:
@@ -213,7 +231,9 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
     had_others = had_members(context) or (not initial and _ends_as_one_goes(context))
     likely = (weights.HELD_UNTIL_ONE_WENT if had_others else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
-    if context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
+    if not had_others and _was_answered_at_once(context, actions):
+        likely = weights.FOUND_NOBODY.value
+    elif context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
         likely = min(likely, weights.FIRST_OF_ONE_KNOWN[Cause.NEW_GROUP])  # others may be in the group
     return [
         Hypothesis(Cause.NEW_GROUP, likely, actions, EARLIER_LINES),

@@ -84,7 +84,9 @@ def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
     rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
-    if rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
+    if _has_one_vanished(context):
+        rival = Cause.SESSION_TIMEOUT
+    elif rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
         rival = Cause.MEMBER_JOIN
     if _others_unseen(context, trigger) and all(hypothesis.cause is not rival for hypothesis in hypotheses):
         share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
@@ -109,7 +111,7 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
     knows_all = knows_after and len(context.members_before) == window.members_before
     if trigger is None or trigger.kind is ActionKind.EXPIRE:
         return False
-    if _may_be_unheard(context, trigger):
+    if _may_be_unheard(context, trigger) or _has_one_vanished(context):
         return True
     if knows_all:
         return False
@@ -119,11 +121,22 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
 
 def _are_all_logged(context: RebalanceContext, trigger: MemberAction | None) -> bool:
     """Whether as many members have logs as the group is known to have."""
-    if trigger is not None and _may_be_unheard(context, trigger):
+    if trigger is not None and (_may_be_unheard(context, trigger) or _has_one_vanished(context)):
         return False
     size = max(context.window.members_before or 0, context.window.members_after or 0)
     named = max((context.members_before, context.members_after), key=len)
     return 0 < size <= len(named) and all(actor in context.known.clients for actor in named)
+
+
+def _has_one_vanished(context: RebalanceContext) -> bool:
+    """Whether a group went empty though one of its members did not leave.
+
+    Its session may have ended before others left.
+    """
+    if context.window.outcome != "empty":
+        return False
+    late = {context.actor(action) for action in context.actions_of(ActionKind.POLL_TIMEOUT)}  # some libraries tell no leave besides
+    return any(actor not in context.departed and actor not in late for actor in context.members_before)
 
 
 def _may_be_unheard(context: RebalanceContext, trigger: MemberAction) -> bool:

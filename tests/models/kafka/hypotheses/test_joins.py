@@ -198,6 +198,27 @@ def test_a_static_member_may_choose_another_assignor(assignors: dict[int, str], 
 
 
 @pytest.mark.parametrize(
+    ("action", "lasted", "values", "is_answered"),
+    [
+        (by_client(K.JOIN, 1, "c"), CLOCK_TOLERANCE_US, {}, True),
+        (by_client(K.JOIN, 1, "c"), CLOCK_TOLERANCE_US + 1, {}, False),
+        (by_client(K.JOIN, 2, "c"), CLOCK_TOLERANCE_US, {}, False),
+        (by_client(K.REJOIN, 1, "c"), CLOCK_TOLERANCE_US, {}, False),
+        (by_client(K.JOIN, 1, "c"), CLOCK_TOLERANCE_US, {"witness": Witness.REQUEST}, False),
+        (by_client(K.JOIN, 1, "c"), -1, {}, False),
+    ],
+    ids=["at once", "later", "it came later", "a known member", "told by requests", "stamps of whole seconds"],
+)
+def test_who_is_answered_at_once_found_nobody(action: MemberAction, lasted: int, values: dict[str, object], is_answered: bool) -> None:
+    values = {"witness": Witness.CLIENT, "clients": {"c"}, "first": (), "last": ("c",), "started": started(1)} | joined(1 + lasted) | values
+    new = {Cause.NEW_GROUP: round(weights.FOUND_NOBODY.value, 6), Cause.MEMBER_JOIN: round(1 - weights.FOUND_NOBODY.value, 6)}
+
+    assert (shares(first_of_empty(context(action, state_before=State.EMPTY, **values), [action], 0.8)) == new) is is_answered  # type: ignore[arg-type]
+    found = shares(propose_join(context(action, state_before=None, **values), action))  # type: ignore[arg-type]
+    assert (found == new) is is_answered
+
+
+@pytest.mark.parametrize(
     ("values", "weight"),
     [
         ({}, None),

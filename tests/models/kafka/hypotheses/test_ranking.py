@@ -228,6 +228,31 @@ def test_a_partition_that_no_member_got_shows_that_others_may_have_begun_it(trig
     assert rank(context(trigger, **known)).best.probability > weights.SEEN_FIRST.value  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("values", "actions", "cause"),
+    [
+        ({}, [], Cause.SESSION_TIMEOUT),
+        ({}, [by_client(K.LEAVE, 5, "b")], None),
+        ({}, [by_client(K.POLL_TIMEOUT, 5, "b")], None),
+        ({}, [by_client(K.LEAVE, 600 * SECOND, "b")], Cause.SESSION_TIMEOUT),
+        ({"outcome": "stable"}, [], None),
+        ({"witness": Witness.COORDINATOR}, [], None),
+    ],
+    ids=["silent", "left", "polled late", "left a later generation", "no empty group", "told by its coordinator"],
+)
+def test_who_did_not_leave_a_group_that_went_empty_may_have_expired_first(
+    values: dict[str, object], actions: list[MemberAction], cause: Cause | None
+) -> None:
+    following = before(60 * SECOND, generation_before=5)
+    emptied = {"outcome": "empty", "joined": None, "ended_at": None, "last": (), "witness": Witness.CLIENT, "clients": {"a", "b"}}
+    leave = by_client(K.LEAVE, 0, why="the consumer is being closed")
+    ranking = rank(context(leave, *actions, following=following, **emptied | values))  # type: ignore[arg-type]
+
+    assert ranking.best.cause is Cause.MEMBER_LEAVE
+    assert (Cause.SESSION_TIMEOUT in [each.cause for each in ranking.hypotheses]) is (cause is not None)
+    assert (ranking.best.probability <= weights.SEEN_FIRST.value) is (cause is not None)
+
+
 @pytest.mark.parametrize(("generation", "who", "unseen"), [(3, "d", True), (5, "d", True), (6, "d", False), (3, "a", False)])
 def test_a_member_without_a_log_that_was_there_before_may_have_begun_it(generation: int, who: str, unseen: bool) -> None:
     generations = {4: {"a": "A", "b": "B"}, 5: {"b": "B"}}
