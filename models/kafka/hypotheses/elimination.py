@@ -289,7 +289,9 @@ def was_sync_given_up(context: RebalanceContext) -> bool:
     refused = list(_refused_syncs(context, began))
     if context.window.witness is Witness.CLIENT and context.previous is not None and context.previous.outcome == "superseded":
         given_up_at = began + STORE_TIMEOUT_US
-        return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused) or _is_sync_answered_by_loss(context)
+        if any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused):
+            return True
+        return _is_sync_answered_by_loss(context) or (_is_just(context.start, given_up_at) and _have_all_asked_again(context))
     if any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused):
         return True
     took = (action.event.fields.get("total_ms") for action in refused)
@@ -310,6 +312,22 @@ def _is_sync_answered_by_loss(context: RebalanceContext) -> bool:
         if is_prompt and actor in context.members_before and again is not None and again.event.node == lost.event.node is not None:
             return True
     return False
+
+
+def _have_all_asked_again(context: RebalanceContext) -> bool:
+    """Whether all members rejoined, none of them assigned, told of a rebalance, or gone.
+
+    Before 2.7 a refused SyncGroup leaves no line at INFO (AbstractCoordinator.SyncGroupResponseHandler).
+    """
+    began, until = context.window.previous_joined_at, context.window.joined_at
+    if not context.known.has_assignments or context.joiners or context.departed or context.appeared or context.inferred_departures:
+        return False
+    answers = context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=context.start)
+    notices = context.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=began, end=until)
+    if any(answers) or any(map(is_rebalance_notice, notices)):
+        return False
+    asked = {context.actor(action) for action in context.actions_of(ActionKind.REJOIN, start=began, end=until)}
+    return len(context.members_before) > 1 and context.members_before.keys() <= asked
 
 
 def _is_just(at: int, given_up_at: int) -> bool:

@@ -75,9 +75,12 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
 def _is_static_back_before_sync(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether a static member came back while others awaited assignments.
 
-    A rebalance begins then (GroupCoordinator.updateStaticMemberAndRebalance); in a stable group, none does.
+    A rebalance begins then (GroupCoordinator.updateStaticMemberAndRebalance); in a stable group, none does. One that is out of the
+    generation joins anew.
     """
-    before, previous = context.window.generation_before, context.previous
+    before, previous, members = context.window.generation_before, context.previous, context.members_before
+    if members and len(members) == context.window.members_before and context.actor(action) not in members:
+        return False
     if context.window.witness is Witness.COORDINATOR or not action.instance_id or before is None or previous is None:
         return False
     earlier = (members for generation, members in context.known.generations.items() if generation <= before)

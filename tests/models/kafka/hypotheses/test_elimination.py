@@ -450,6 +450,34 @@ def test_members_lose_their_coordinator_instead_of_an_assignment(
     assert was_sync_given_up(context(lost, found, **SUPERSEDED)) is answered  # type: ignore[arg-type]
 
 
+LATER = {"previous_joined_at": NOW - STORE_TIMEOUT_US, "has_assignments": True}
+ALL_ASK = [by_client(K.REJOIN, 0), by_client(K.REJOIN, 9, "b")]
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "given_up"),
+    [
+        (ALL_ASK, {}, True),
+        (ALL_ASK, {"previous_joined_at": NOW - STORE_TIMEOUT_US - STORE_SLACK_US}, True),
+        (ALL_ASK, {"previous_joined_at": NOW - STORE_TIMEOUT_US - STORE_SLACK_US - 1}, False),
+        (ALL_ASK, {"previous_joined_at": NOW - STORE_TIMEOUT_US + CLOCK_TOLERANCE_US + 1}, False),
+        (ALL_ASK, {"has_assignments": False}, False),
+        (ALL_ASK[:1], {}, False),
+        (ALL_ASK[:1], {"first": ("a",), "last": ("a",)}, False),
+        ([*ALL_ASK, by_client(K.ASSIGNED, -9)], {}, False),
+        ([*ALL_ASK, by_client(K.REBALANCE_NOTICED, -9)], {}, False),
+        ([*ALL_ASK, by_client(K.LEAVE, -1, "b")], {}, False),
+        ([*ALL_ASK, by_client(K.JOIN, -1, "c")], {}, False),
+        (ALL_ASK, {"last": ("a",), "tell_joins": {"b"}}, False),
+        (ALL_ASK, {"previous": before(outcome="stable")}, False),
+    ],
+)
+def test_all_members_that_join_again_untold_were_refused_their_sync(
+    actions: list[MemberAction], values: dict[str, object], given_up: bool
+) -> None:
+    assert was_sync_given_up(context(*actions, **SUPERSEDED | LATER | values)) is given_up  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("lag", "just"),
     [

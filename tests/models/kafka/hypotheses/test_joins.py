@@ -166,6 +166,9 @@ def test_a_static_member_that_comes_back_before_it_is_assigned_is_replaced(
 
     assert shares(propose_join(context(arrival, **values), arrival)) != of(weights.STATIC_BACK_BEFORE_SYNC)  # type: ignore[arg-type]
     assert (shares(propose_join(rebalance, arrival)) == of(weights.STATIC_BACK_BEFORE_SYNC)) is is_replaced
+    for count, is_still in ((2, is_replaced), (1, False)):  # one that is out of a generation whose members are all known joins anew
+        known = context(arrival, refused, **values, members_before=count)  # type: ignore[arg-type]
+        assert (shares(propose_join(known, arrival)) == of(weights.STATIC_BACK_BEFORE_SYNC)) is is_still
 
 
 def test_a_known_member_that_joins_by_members_logs_returned() -> None:
