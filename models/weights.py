@@ -116,6 +116,7 @@ WORKER_LOST = Shares(
 STORE_FAILED_AT_ONCE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"
 )
+FOLLOWED_AT_ONCE = Shares({Cause.MEMBER_JOIN: 0.6, Cause.ASSIGNMENT_STORE_FAILED: 0.3}, "4 of 4, held low: first members come one by one")
 ONE_INITIAL_DELAY = Shares({Cause.NEW_GROUP: 0.8, Cause.MEMBER_JOIN: 0.15}, "assumed: few phases last 3.0 s by chance")
 START_NOT_SEEN_EMPTY = Shares({Cause.MEMBER_LEAVE: 0.7, Cause.SESSION_TIMEOUT: 0.25}, "assumed")
 EXPIRED_WHILE_REBALANCING = Shares(

@@ -5,6 +5,7 @@ Lines tell timeouts, and intervals show them; advice needs both, in milliseconds
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 
@@ -223,15 +224,20 @@ def store_rhythm(context: RebalanceContext) -> int:
     Each begins one commit timeout after an assignment, whose write is given up then. So is the next one as long as replicas are missing.
     Members that are restarted one after the other leave so long after a rebalance, too, but each of them comes back in between.
     """
+    return lags_in_a_row(context, _is_commit_timeout)
+
+
+def lags_in_a_row(context: RebalanceContext, is_alike: Callable[[int], bool]) -> int:
+    """Number of rebalances in a row that follow an assignment alike, this one included."""
     lag = _since_assignment(context)
     lags = context.known.lags
-    if lag is None or not _is_commit_timeout(lag):
+    if lag is None or not is_alike(lag):
         return 0
     at = next((i for i in reversed(range(len(lags))) if lags[i] == lag), None)
     if at is None:
         return 1
-    before = sum(1 for _ in takewhile(_is_commit_timeout, reversed(lags[:at])))
-    return before + sum(1 for _ in takewhile(_is_commit_timeout, lags[at:]))
+    before = sum(1 for _ in takewhile(is_alike, reversed(lags[:at])))
+    return before + sum(1 for _ in takewhile(is_alike, lags[at:]))
 
 
 def _is_commit_timeout(lag: int) -> bool:

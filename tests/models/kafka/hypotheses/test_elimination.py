@@ -97,10 +97,32 @@ def test_members_vanish(actions: list[MemberAction], values: dict[str, object], 
 
 @pytest.mark.parametrize(("lag", "is_at_once"), [(0, True), (AT_ONCE_US, True), (AT_ONCE_US + 1, False), (-1, False)])
 def test_a_write_fails_at_once(lag: int, is_at_once: bool) -> None:
-    expected = of(weights.STORE_FAILED_AT_ONCE)
-    assert (shares(eliminate(previous=before(ended_at=NOW - lag))) == expected) is is_at_once
-    assert shares(eliminate(previous=before(ended_at=NOW - lag, outcome="superseded"))) != expected
-    assert shares(eliminate(previous=None)) != expected
+    expected, heads = of(weights.STORE_FAILED_AT_ONCE), {"members_before": 2, "members_after": 2}
+    assert (shares(eliminate(previous=before(ended_at=NOW - lag), **heads)) == expected) is is_at_once
+    assert shares(eliminate(previous=before(ended_at=NOW - lag, outcome="superseded"), **heads)) != expected
+    assert shares(eliminate(previous=None, **heads)) != expected
+
+
+@pytest.mark.parametrize(
+    ("heads", "lags", "weight"),
+    [
+        ((2, 2), [9], weights.STORE_FAILED_AT_ONCE),
+        ((2, 3), [9], weights.FOLLOWED_AT_ONCE),
+        ((3, 2), [9], weights.FOLLOWED_AT_ONCE),
+        ((None, None), [9], weights.FOLLOWED_AT_ONCE),
+        ((None, None), [9, SECOND], weights.FOLLOWED_AT_ONCE),
+        ((None, None), [9, AT_ONCE_US], weights.STORE_FAILED_AT_ONCE),
+        ((None, None), [0, 9], weights.STORE_FAILED_AT_ONCE),
+        ((2, 3), [0, 9], weights.STORE_FAILED_AT_ONCE),
+    ],
+)
+def test_a_write_that_fails_at_once_fails_again_or_leaves_as_many(
+    heads: tuple[int | None, int | None], lags: list[int], weight: weights.Shares
+) -> None:
+    values = {"members_before": heads[0], "members_after": heads[1], "lags": lags}
+
+    assert shares(eliminate(previous=before(ended_at=NOW - 9, state_before=State.EMPTY), **values)) == of(weight)
+    assert shares(eliminate(previous=before(ended_at=NOW - 9), **values)) == of(weights.STORE_FAILED_AT_ONCE), "nobody is new"
 
 
 DELAY_US = 3 * SECOND
