@@ -63,7 +63,7 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
         return _joined_in_unknown_state(context, actions)
     if action is not None and _is_logged_behind_a_departure(context, action):
         return [Hypothesis(cause, share, actions) for cause, share in weights.JOINED_AS_ANOTHER_WENT.of.items()]
-    if silent := _silent_before(context):
+    if silent := silent_before(context):
         of = {Cause.MEMBER_JOIN: actions}
         return [Hypothesis(c, share, of.get(c, silent), EARLIER_LINES) for c, share in weights.APPEARED_AND_SILENT.of.items()]
     has_reason = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
@@ -97,7 +97,7 @@ def _is_logged_behind_a_departure(context: RebalanceContext, action: MemberActio
     return is_later and context.window.witness is Witness.COORDINATOR and not context.reason_id and bool(context.inferred_departures)
 
 
-def _silent_before(context: RebalanceContext) -> list[MemberAction]:
+def silent_before(context: RebalanceContext) -> list[MemberAction]:
     """Members that may have expired before one joined, by members' logs alone.
 
     None was waited for, as one whose session still runs is (DelayedJoin), and none shows a sign of life for as long as a session lasts.

@@ -7,7 +7,7 @@ its alternatives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from models import weights
 from models.causes import Cause
@@ -22,7 +22,7 @@ from models.kafka.hypotheses.elimination import (
     was_sync_given_up,
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
-from models.kafka.hypotheses.joins import propose_join
+from models.kafka.hypotheses.joins import propose_join, silent_before
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.timeouts import by_missed_syncs
 from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
@@ -191,8 +191,23 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return missed, None
     if trigger is not None:
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
-        return rule(context, trigger), trigger
+        return _unless_others_expired(context, trigger, rule(context, trigger)), trigger
     return by_elimination(context), None
+
+
+def _unless_others_expired(context: RebalanceContext, rejoin: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Weigh a member's rejoin against others that were gone by then.
+
+    Had they been members still, the join phase would have waited for them.
+    """
+    silent = silent_before(context) if rejoin.kind is ActionKind.REJOIN and not context.is_new(rejoin) else []
+    if not silent:
+        return hypotheses
+    shares = weights.REJOINED_AFTER_EXPIRY.of
+    for hypothesis in hypotheses:
+        hypothesis.probability *= 1 - sum(shares.values())
+    of = {Cause.SESSION_TIMEOUT: [replace(action, kind=ActionKind.EXPIRE) for action in silent]}
+    return [*hypotheses, *(Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in shares.items())]
 
 
 def _has_own_reason(context: RebalanceContext, request: MemberAction) -> bool:

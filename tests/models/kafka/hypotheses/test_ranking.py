@@ -14,6 +14,7 @@ from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, fi
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
+from tests.models.kafka.reconstruction.lines import line
 
 K = ActionKind
 TOLD = "group is already rebalancing"
@@ -251,6 +252,30 @@ def test_who_did_not_leave_a_group_that_went_empty_may_have_expired_first(
     assert ranking.best.cause is Cause.MEMBER_LEAVE
     assert (Cause.SESSION_TIMEOUT in [each.cause for each in ranking.hypotheses]) is (cause is not None)
     assert (ranking.best.probability <= weights.SEEN_FIRST.value) is (cause is not None)
+
+
+@pytest.mark.parametrize(
+    ("values", "actions", "has_expired"),
+    [
+        ({}, [], True),
+        ({"last": ("a", "b")}, [], False),
+        ({}, [by_client(K.JOINED, -SECOND, "b")], False),
+        ({}, [act(K.LEAVE, 5, "b")], False),
+        ({"witness": Witness.REQUEST}, [], False),
+        ({"joined": line("GenerationStarted", NOW + HEARD_US + 1, node="1", generation=5)}, [], False),
+    ],
+    ids=["gone and not awaited", "still there", "alive before", "left", "told by requests", "perhaps awaited"],
+)
+def test_members_that_are_gone_without_being_awaited_expired_before_another_rejoined(
+    values: dict[str, object], actions: list[MemberAction], has_expired: bool
+) -> None:
+    wish = by_client(K.WANTS_REJOIN, -9, why="cached metadata has changed")
+    at_once = {"joined": line("GenerationStarted", NOW + 9, node="1", generation=5), "last": ("a",), "tell_joins": {"a", "b"}}
+    rebalance = context(*actions, wish, by_client(K.REJOIN), **{"witness": Witness.CLIENT} | at_once | values)  # type: ignore[arg-type]
+    ranking = rank(rebalance)
+
+    assert (ranking.best.cause is Cause.SESSION_TIMEOUT) is has_expired
+    assert ([action.client_id for action in ranking.best.actions if action.kind is K.EXPIRE] == ["b"]) is has_expired
 
 
 @pytest.mark.parametrize(("generation", "who", "unseen"), [(3, "d", True), (5, "d", True), (6, "d", False), (3, "a", False)])
