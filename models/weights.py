@@ -32,7 +32,7 @@ class Shares:
 
 
 UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE = 0.91
-"""1,851 of 2,031 that damaged gzip files still show (`python -m tests.reliability flipped-bits --count 1000`)."""
+"""1,851 of 2,031, in 1,000 damaged files (`python -m tests.reliability flipped-bits`)."""
 
 
 # -- no line names a trigger ------------------------------------------------------------------------------------
