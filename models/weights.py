@@ -170,7 +170,7 @@ JOIN_UNTOLD = Prior(0.85, "assumed: no reason, and no request right before")
 JOIN_TOLD_TWICE = Prior(0.994, "2,822 of 2,824: clients or requests agree")
 JOIN_TOLD = Prior(0.99, "454 of 454")
 AS_FROM_EMPTY = Prior(0.9, "assumed: it lasted the initial delay, or all members are new")
-FOUND_NOBODY = Prior(0.9, "7 of 7, held low: whoever joins others waits until they rejoin, unless it comes just as they have")
+FOUND_NOBODY = Prior(0.75, "7 of 8, held low: whoever joins others waits until they rejoin, unless it comes just as they have")
 HELD_UNTIL_ONE_WENT = Prior(0.03, "assumed: 1 of 30 departures falls on a phase's last milliseconds by chance")
 MID_LIFE = Prior(0.25, "assumed: the log begins mid-life")
 
