@@ -139,6 +139,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
         "asked_otherwise_at",
         "others_act",
         "has_assignments",
+        "committed_at",
     ),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),

@@ -94,6 +94,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.timeouts.timeout_tolerance_us": Tolerance(250_000),
     "kafka.timeouts.last_moment_us": Tolerance(150_000),
     "kafka.timeouts.noticed_us": Tolerance(5_000_000),
+    "kafka.timeouts.commit_rhythm_us": Tolerance(
+        8_000_000, "auto.commit.interval.ms and heartbeat.interval.ms, 5 s and 3 s by default (ConsumerConfig)"
+    ),
     "kafka.client_clocks.tolerance_us": Tolerance(60_000),
     "kafka.client_clocks.late_us": Tolerance(1_000_000),
     "kafka.client_clocks.far_us": Tolerance(300_000_000),
@@ -165,6 +168,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
         45_000_000, "the longest default: session.timeout.ms since 3.0 (ConsumerConfig, KIP-735)"
     ),
     "kafka.request_windows.answer_us": Tolerance(20_000, "assumed: answers of the labelled corpora take 1 ms, those of a busy broker more"),
+    "kafka.request_windows.stamp_us": Tolerance(2_000, "two stamps of whole milliseconds (log4j, %d)"),
     "kafka.request_windows.hold_us": Tolerance(1_000_000),
     "kafka.request_windows.parked_us": Tolerance(100_000),
     "kafka.blockers.slow_rejoin_us": Tolerance(1_500_000),

@@ -15,6 +15,7 @@ from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_B
 from models.kafka.hypotheses.joins import came_meanwhile, restarts
 from models.kafka.hypotheses.timeouts import (
     had_coordinator_moved,
+    has_committed_in_time,
     has_polled_in_time,
     is_echo,
     poll_rhythm,
@@ -142,17 +143,31 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
     joined_at = context.window.joined_at
     if would_tell or context.known.has_requests or joined_at is None or context.window.outcome == "empty":
         return 0.0
-    before, after = context.window.members_before, context.window.members_after
-    is_missing = after <= before - len(context.departed) if before and after else None
+    gone = max(1, len(context.departed))
+    unnamed = _unnamed_arrivals(context, gone, joined_at)
+    is_missing = unnamed <= 0 if unnamed is not None else None
     until = joined_at - 1 if is_missing else joined_at  # who asks as the phase ends is in the next generation
     handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=until)
     if actor is not None and any(context.actor(action) == actor for action in handed):
         return weights.HANDED_A_NEW_ID.value
     if is_missing is None:
         return usual
-    if before == after:
-        return weights.AS_MANY_AS_BEFORE.value
-    return 0.0 if is_missing else weights.FEWER_WENT_THAN_LEFT.value
+    if is_missing:
+        return 0.0
+    return (weights.AS_MANY_AS_BEFORE if unnamed == gone else weights.FEWER_WENT_THAN_LEFT).value
+
+
+def _unnamed_arrivals(context: RebalanceContext, gone: int, joined_at: int) -> int | None:
+    """Number of members that no line lets in, by head counts.
+
+    Who comes under another name than those that went is no return of theirs.
+    """
+    before, after = context.window.members_before, context.window.members_after
+    if not before or not after:
+        return None
+    handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=joined_at)
+    came = {*context.joiners, *filter(None, map(context.actor, handed))} - context.departed.keys()
+    return after - (before - gone + len(came))
 
 
 def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberAction]) -> dict[Cause, list[MemberAction]]:
@@ -241,6 +256,9 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
     """
     if has_polled_in_time(context, actor=actor, action=action):
         return weights.POLLED_IN_TIME.value
+    in_time = has_committed_in_time(context, action, actor)
+    if in_time is not None:
+        return (weights.COMMITTED_IN_TIME if in_time else weights.COMMITTED_ONE_INTERVAL_AGO).value
     often = 0 if has_whole_group_left(context) else poll_rhythm(context)
     if often:
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value

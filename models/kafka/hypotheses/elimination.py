@@ -8,12 +8,14 @@ from dataclasses import replace
 from models import weights
 from models.causes import Cause
 from models.events import BEFORE_ANY_TIME_US, Witness
+from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.departures import LINE_LAG_US, by_removed_members, is_static, removed_and_back
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, INITIAL_DELAY_OVERRUN, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty, had_members, returned_unseen
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
     follows_load,
+    lags_in_a_row,
     phase_deadline_us,
     poll_rhythm,
     rebalance_timeout_us,
@@ -72,7 +74,8 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
         actions = dict.fromkeys(weights.VANISHED.of, leaves)
         return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in weights.VANISHED.of.items()]
     if is_right_after_assignment(context):
-        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()]
+        shares = weights.FOLLOWED_AT_ONCE if _is_followed_once(context) else weights.STORE_FAILED_AT_ONCE
+        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in shares.of.items()]
     if window.state_before is None and _has_initial_delay(context) and not had_members(context):
         first = list(context.joiners.values())
         return [
@@ -210,6 +213,19 @@ def is_right_after_assignment(context: RebalanceContext) -> bool:
     return 0 <= context.start - previous.ended_at <= AT_ONCE_US
 
 
+def _is_followed_once(context: RebalanceContext) -> bool:
+    """Whether one rebalance alone began as a new group was assigned.
+
+    Its next members may come just then. A write that fails at once often fails again as the members come back, or leaves as many as there
+    were; no head counts tell so before 2.2.
+    """
+    if context.previous is None or context.previous.state_before is not State.EMPTY:
+        return False
+    if was_sync_given_up(context) or lags_in_a_row(context, lambda lag: 0 <= lag <= AT_ONCE_US) >= RHYTHM_MIN:
+        return False
+    return context.window.members_before is None or context.window.members_before != context.window.members_after
+
+
 def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh that the start lies before the log, or in a gap."""
     lines = EARLIER_LINES
@@ -289,7 +305,9 @@ def was_sync_given_up(context: RebalanceContext) -> bool:
     refused = list(_refused_syncs(context, began))
     if context.window.witness is Witness.CLIENT and context.previous is not None and context.previous.outcome == "superseded":
         given_up_at = began + STORE_TIMEOUT_US
-        return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused) or _is_sync_answered_by_loss(context)
+        if any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused):
+            return True
+        return _is_sync_answered_by_loss(context) or (_is_just(context.start, given_up_at) and _have_all_asked_again(context))
     if any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused):
         return True
     took = (action.event.fields.get("total_ms") for action in refused)
@@ -310,6 +328,22 @@ def _is_sync_answered_by_loss(context: RebalanceContext) -> bool:
         if is_prompt and actor in context.members_before and again is not None and again.event.node == lost.event.node is not None:
             return True
     return False
+
+
+def _have_all_asked_again(context: RebalanceContext) -> bool:
+    """Whether all members rejoined, none of them assigned, told of a rebalance, or gone.
+
+    Before 2.7 a refused SyncGroup leaves no line at INFO (AbstractCoordinator.SyncGroupResponseHandler).
+    """
+    began, until = context.window.previous_joined_at, context.window.joined_at
+    if not context.known.has_assignments or context.joiners or context.departed or context.appeared or context.inferred_departures:
+        return False
+    answers = context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=context.start)
+    notices = context.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=began, end=until)
+    if any(answers) or any(map(is_rebalance_notice, notices)):
+        return False
+    again = {context.actor(action) for action in context.actions_of(ActionKind.REJOIN, start=began, end=until)}
+    return len(context.members_before) > 1 and context.members_before.keys() <= again
 
 
 def _is_just(at: int, given_up_at: int) -> bool:

@@ -23,7 +23,7 @@ from models.kafka.observations.actions import (
     is_rebalance_notice,
     is_unknown_as_it_joins,
 )
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, stamp_width_us
 from models.tolerances import GROUP_MIN_SESSION_US, PHASE_OVERRUN_US
 from models.units import US_PER_MS
 
@@ -46,6 +46,10 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
             Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], departure, *restarts(context, actor)]),
             Hypothesis(Cause.MEMBER_JOIN, joins, actions),
         ]
+    namesake = _former_self(context, action) if action is not None and context.is_ambiguous(actor) else None
+    if action is not None and namesake is not None and namesake.kind is ActionKind.EXPIRE and context.window.outcome != "empty":
+        of = {Cause.MEMBER_RESTART: [*actions[:1], namesake], Cause.MEMBER_JOIN: actions}
+        return [Hypothesis(cause, share, of[cause]) for cause, share in weights.NAMESAKE_EXPIRED.of.items()]
     if action is not None and _is_static_back_before_sync(context, action):
         return [Hypothesis(cause, share, actions) for cause, share in weights.STATIC_BACK_BEFORE_SYNC.of.items()]
     if (
@@ -59,7 +63,7 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
         return _joined_in_unknown_state(context, actions)
     if action is not None and _is_logged_behind_a_departure(context, action):
         return [Hypothesis(cause, share, actions) for cause, share in weights.JOINED_AS_ANOTHER_WENT.of.items()]
-    if silent := _silent_before(context):
+    if silent := silent_before(context):
         of = {Cause.MEMBER_JOIN: actions}
         return [Hypothesis(c, share, of.get(c, silent), EARLIER_LINES) for c, share in weights.APPEARED_AND_SILENT.of.items()]
     has_reason = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
@@ -71,9 +75,12 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
 def _is_static_back_before_sync(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether a static member came back while others awaited assignments.
 
-    A rebalance begins then (GroupCoordinator.updateStaticMemberAndRebalance); in a stable group, none does.
+    A rebalance begins then (GroupCoordinator.updateStaticMemberAndRebalance); in a stable group, none does. One that is out of the
+    generation joins anew.
     """
-    before, previous = context.window.generation_before, context.previous
+    before, previous, members = context.window.generation_before, context.previous, context.members_before
+    if members and len(members) == context.window.members_before and context.actor(action) not in members:
+        return False
     if context.window.witness is Witness.COORDINATOR or not action.instance_id or before is None or previous is None:
         return False
     earlier = (members for generation, members in context.known.generations.items() if generation <= before)
@@ -90,7 +97,7 @@ def _is_logged_behind_a_departure(context: RebalanceContext, action: MemberActio
     return is_later and context.window.witness is Witness.COORDINATOR and not context.reason_id and bool(context.inferred_departures)
 
 
-def _silent_before(context: RebalanceContext) -> list[MemberAction]:
+def silent_before(context: RebalanceContext) -> list[MemberAction]:
     """Members that may have expired before one joined, by members' logs alone.
 
     None was waited for, as one whose session still runs is (DelayedJoin), and none shows a sign of life for as long as a session lasts.
@@ -143,8 +150,26 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
     if window.witness is not Witness.CLIENT or window.generation_before == 0 or are_all:
         return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
+    if _was_answered_at_once(context, joiners):
+        likely = weights.FOUND_NOBODY.value
+        return [
+            Hypothesis(cause, share, joiners, EARLIER_LINES)
+            for cause, share in ((Cause.NEW_GROUP, likely), (Cause.MEMBER_JOIN, 1 - likely))
+        ]
     shares = weights.FIRST_OF_KNOWN if len(context.known.clients) > 1 else weights.FIRST_OF_ONE_KNOWN
     return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in shares.of.items()]
+
+
+def _was_answered_at_once(context: RebalanceContext, joiners: list[MemberAction]) -> bool:
+    """Whether the first one's request to join waited for nobody, by members' logs.
+
+    A new member waits until all others have rejoined, which only their next heartbeats tell them to do (GroupCoordinator, DelayedJoin).
+    """
+    window = context.window
+    is_first = any(action.at == context.start and action.kind is ActionKind.JOIN for action in joiners)
+    if window.witness is not Witness.CLIENT or window.joined_at is None or not is_first:
+        return False
+    return window.joined_at - context.start + stamp_width_us(window.joined_at) <= CLOCK_TOLERANCE_US
 
 
 def _former_self(context: RebalanceContext, arrival: MemberAction) -> MemberAction | None:
@@ -209,7 +234,9 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
     had_others = had_members(context) or (not initial and _ends_as_one_goes(context))
     likely = (weights.HELD_UNTIL_ONE_WENT if had_others else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
-    if context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
+    if not had_others and _was_answered_at_once(context, actions):
+        likely = weights.FOUND_NOBODY.value
+    elif context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
         likely = min(likely, weights.FIRST_OF_ONE_KNOWN[Cause.NEW_GROUP])  # others may be in the group
     return [
         Hypothesis(Cause.NEW_GROUP, likely, actions, EARLIER_LINES),

@@ -7,7 +7,7 @@ its alternatives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from models import weights
 from models.causes import Cause
@@ -22,7 +22,7 @@ from models.kafka.hypotheses.elimination import (
     was_sync_given_up,
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
-from models.kafka.hypotheses.joins import propose_join
+from models.kafka.hypotheses.joins import propose_join, silent_before
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.timeouts import by_missed_syncs
 from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
@@ -84,7 +84,9 @@ def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
     rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
-    if rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
+    if _has_one_vanished(context):
+        rival = Cause.SESSION_TIMEOUT
+    elif rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
         rival = Cause.MEMBER_JOIN
     if _others_unseen(context, trigger) and all(hypothesis.cause is not rival for hypothesis in hypotheses):
         share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
@@ -109,7 +111,7 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
     knows_all = knows_after and len(context.members_before) == window.members_before
     if trigger is None or trigger.kind is ActionKind.EXPIRE:
         return False
-    if _may_be_unheard(context, trigger):
+    if _may_be_unheard(context, trigger) or _has_one_vanished(context):
         return True
     if knows_all:
         return False
@@ -119,11 +121,22 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
 
 def _are_all_logged(context: RebalanceContext, trigger: MemberAction | None) -> bool:
     """Whether as many members have logs as the group is known to have."""
-    if trigger is not None and _may_be_unheard(context, trigger):
+    if trigger is not None and (_may_be_unheard(context, trigger) or _has_one_vanished(context)):
         return False
     size = max(context.window.members_before or 0, context.window.members_after or 0)
     named = max((context.members_before, context.members_after), key=len)
     return 0 < size <= len(named) and all(actor in context.known.clients for actor in named)
+
+
+def _has_one_vanished(context: RebalanceContext) -> bool:
+    """Whether a group went empty though one of its members did not leave.
+
+    Its session may have ended before others left.
+    """
+    if context.window.outcome != "empty":
+        return False
+    late = {context.actor(action) for action in context.actions_of(ActionKind.POLL_TIMEOUT)}  # some libraries tell no leave besides
+    return any(actor not in context.departed and actor not in late for actor in context.members_before)
 
 
 def _may_be_unheard(context: RebalanceContext, trigger: MemberAction) -> bool:
@@ -178,8 +191,23 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return missed, None
     if trigger is not None:
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
-        return rule(context, trigger), trigger
+        return _unless_others_expired(context, trigger, rule(context, trigger)), trigger
     return by_elimination(context), None
+
+
+def _unless_others_expired(context: RebalanceContext, rejoin: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Weigh a member's rejoin against others that were gone by then.
+
+    Had they been members still, the join phase would have waited for them.
+    """
+    silent = silent_before(context) if rejoin.kind is ActionKind.REJOIN and not context.is_new(rejoin) else []
+    if not silent:
+        return hypotheses
+    shares = weights.REJOINED_AFTER_EXPIRY.of
+    for hypothesis in hypotheses:
+        hypothesis.probability *= 1 - sum(shares.values())
+    of = {Cause.SESSION_TIMEOUT: [replace(action, kind=ActionKind.EXPIRE) for action in silent]}
+    return [*hypotheses, *(Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in shares.items())]
 
 
 def _has_own_reason(context: RebalanceContext, request: MemberAction) -> bool:
@@ -196,10 +224,10 @@ def _begins_with_removal(context: RebalanceContext) -> bool:
     """
     if context.window.witness is not Witness.CLIENT or context.window.outcome not in {"superseded", "open"}:
         return False
+    shown = [*filter(says_unknown_member, context.all_of(ActionKind.FENCED))]
     if context.window.outcome == "open":
-        shown = (*context.all_of(ActionKind.LOST), *filter(says_group_went_on, context.all_of(ActionKind.COMMIT_REFUSED)))
-        return any(action.at == context.start for action in shown)
-    return any(action.at == context.start and says_unknown_member(action) for action in context.all_of(ActionKind.FENCED))
+        shown += (*context.all_of(ActionKind.LOST), *filter(says_group_went_on, context.all_of(ActionKind.COMMIT_REFUSED)))
+    return any(action.at == context.start for action in shown)
 
 
 # -- the trigger, where the coordinator names none ----------------------------------------------------------

@@ -5,6 +5,7 @@ Lines tell timeouts, and intervals show them; advice needs both, in milliseconds
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 
@@ -49,6 +50,9 @@ LIKE_IT_MAX = 20
 
 SYNC_REFUSED = "REBALANCE_IN_PROGRESS"
 """Error of a SyncGroup that waited for one that never came."""
+
+COMMIT_RHYTHM_US = whole("kafka.timeouts.commit_rhythm_us")
+"""Maximum delay of a poll timeout beyond one interval since the last commit."""
 
 POLL_TIMEOUT_TO_LEAVE_US = whole("kafka.timeouts.noticed_us")
 """Maximum distance of a client's poll timeout line from its LeaveGroup."""
@@ -220,15 +224,20 @@ def store_rhythm(context: RebalanceContext) -> int:
     Each begins one commit timeout after an assignment, whose write is given up then. So is the next one as long as replicas are missing.
     Members that are restarted one after the other leave so long after a rebalance, too, but each of them comes back in between.
     """
+    return lags_in_a_row(context, _is_commit_timeout)
+
+
+def lags_in_a_row(context: RebalanceContext, is_alike: Callable[[int], bool]) -> int:
+    """Number of rebalances in a row that follow an assignment alike, this one included."""
     lag = _since_assignment(context)
     lags = context.known.lags
-    if lag is None or not _is_commit_timeout(lag):
+    if lag is None or not is_alike(lag):
         return 0
     at = next((i for i in reversed(range(len(lags))) if lags[i] == lag), None)
     if at is None:
         return 1
-    before = sum(1 for _ in takewhile(_is_commit_timeout, reversed(lags[:at])))
-    return before + sum(1 for _ in takewhile(_is_commit_timeout, lags[at:]))
+    before = sum(1 for _ in takewhile(is_alike, reversed(lags[:at])))
+    return before + sum(1 for _ in takewhile(is_alike, lags[at:]))
 
 
 def _is_commit_timeout(lag: int) -> bool:
@@ -336,6 +345,20 @@ def has_polled_in_time(context: RebalanceContext, action: MemberAction | None, a
     began = context.previous.started_at if context.previous is not None and actor in context.members_before else None
     joins = context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=since, end=left_at)
     return (began is not None and since < began <= left_at) or any(context.actor(join) == actor and join.at <= left_at for join in joins)
+
+
+def has_committed_in_time(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> bool | None:
+    """Whether a member that left had committed within its poll interval.
+
+    False where its commits ended just one interval before, None where neither is so. By default poll() sends them every 5 s
+    (enable.auto.commit), and close() sends a last one.
+    """
+    interval_ms = max_poll_interval_ms(context, action, actor)
+    committed_at = context.known.committed_at.get(action.member_id or "") if action is not None else None
+    if action is None or committed_at is None or interval_ms is None:
+        return None
+    beyond = action.at - committed_at - interval_ms * US_PER_MS
+    return beyond < 0 or (False if beyond <= COMMIT_RHYTHM_US else None)
 
 
 def session_timeout_ms(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> int | None:

@@ -66,9 +66,9 @@ class RebalanceContext:
 
         Of the rebalance, if it never got so far; far away while it is open.
         """
-        until = self.window.open_until
+        until, following = self.window.open_until, self.following
         if until is None:
-            return FOREVER
+            return following.began if self.window.outcome == "empty" and following is not None else FOREVER
         return until + STRAGGLER_US if self.window.outcome == "empty" else until
 
     @cached_property

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.events import Event, Witness, int_field, names_field, text_field
+from models.tolerances import whole
 from models.units import US_PER_MS
 
-LOAD_IN_PROGRESS = 14
-"""Error code (protocol/Errors.java)."""
+LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE = 14, 15
+"""Error codes (protocol/Errors.java)."""
 
 MEMBER_ID_REQUIRED = 79
 """Error that gives a new member its id (KIP-394).
@@ -34,6 +35,10 @@ Another rebalance had begun (AbstractCoordinator).
 
 SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 27: "REBALANCE_IN_PROGRESS"}
 """SyncGroup errors that concern more than the sender (protocol/Errors.java)."""
+
+
+PARKED_US = whole("kafka.request_windows.parked_us")
+"""Waiting time of a JoinGroup that a join phase parked: assumed."""
 
 
 class ActionKind(StrEnum):
@@ -217,6 +222,20 @@ def answered_at(event: Event) -> int:
     return max(event.time_us - _spent(event, "response_queue_ms") - _spent(event, "send_ms"), arrived_at(event))
 
 
+def has_waited(event: Event) -> bool:
+    """Whether the answer had to wait for something else."""
+    return answered_at(event) - handled_at(event) >= PARKED_US
+
+
+def is_taken_unanswered(event: Event) -> bool:
+    """Whether the coordinator took the request, and its answer timed out.
+
+    Since 4.0 an answer waits until earlier records of the partition are replicated. A member's session goes on, and its join counts,
+    though the answer is that the coordinator is not available (CoordinatorRuntime.scheduleWriteOperation, OperationTimeout).
+    """
+    return int_field(event, "error_code") == COORDINATOR_NOT_AVAILABLE and has_waited(event)
+
+
 def _spent(event: Event, name: str) -> int:
     spent = event.fields.get(name)
     return int(spent * US_PER_MS) if isinstance(spent, (int, float)) else 0
@@ -270,7 +289,7 @@ def _join_completed(event: Event) -> list[MemberAction]:
 
 
 def _leave_completed(event: Event) -> list[MemberAction]:
-    if int_field(event, "error_code") not in (0, None):
+    if int_field(event, "error_code") not in (0, None) and not is_taken_unanswered(event):
         return []
     members = names_field(event, "members") or [event.member_id or ""]
     return [_action(event, ActionKind.LEAVE, at=arrived_at(event), member_id=member, why=text_field(event, "reason")) for member in members]

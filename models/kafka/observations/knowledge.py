@@ -70,6 +70,8 @@ class GroupKnowledge:
     """A rebalance began though no member with a log came or went."""
     has_assignments: bool = False
     """Members' logs tell of the assignments that they got."""
+    committed_at: dict[str, int] = field(default_factory=dict)
+    """Last commit of each member id that was taken, by request logs (microseconds)."""
 
     def note_others(self, generation: int | None) -> None:
         """Note that members without a log act, where a generation shows it.
@@ -101,6 +103,7 @@ class GroupKnowledge:
         """
         for member in members:
             self.first_generation.pop(member.member_id, None)
+            self.committed_at.pop(member.member_id, None)
         for client in clients.difference(*self.generations.values()):
             self.clients.discard(client)
             self.silent.discard(client)
@@ -207,6 +210,13 @@ def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
         generation = int_field(event, "response_generation")
         _joined_with(knowledge, roster, event, generation)
         _led(knowledge, roster, generation, text_field(event, "leader_id"))
+
+
+def _committed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    last = int_field(event, "last_at_us")
+    at = last if last is not None else handled_at(event)
+    if event.member_id and not int_field(event, "error_code"):
+        knowledge.committed_at[event.member_id] = max(at, knowledge.committed_at.get(event.member_id, at))
 
 
 def _learn_topics(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
@@ -353,6 +363,7 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "GroupLoaded": _loaded,
     "ClientJoined": _client_joined,
     "JoinGroupCompleted": _join_answered,
+    "OffsetCommitCompleted": _committed,
     "ClientAssignmentMade": _assigned,
     "ClientConfigured": _configured,
     "ClientSubscribed": _subscribed,

@@ -1,20 +1,17 @@
-"""Which broker answers a group's requests, and when another took over."""
+"""Which broker answers a group's requests, when another took over, and what answers give."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from models.events import Event, int_field, text_field
-from models.kafka.observations.actions import MEMBER_ID_REQUIRED, answered_at, handled_at
+from models.kafka.observations.actions import MEMBER_ID_REQUIRED
 from models.kafka.reconstruction.request_members import RequestSign
-from models.tolerances import PHASE_OVERRUN_US, PHASE_UNDERRUN_US, whole
+from models.tolerances import PHASE_OVERRUN_US, PHASE_UNDERRUN_US
 from models.units import US_PER_MS
 
-PARKED_US = whole("kafka.request_windows.parked_us")
-"""Waiting time of a JoinGroup that a join phase parked: assumed."""
-
 FINE = (0, None)
-COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE_IN_PROGRESS = 15, 16, 22, 25, 27
+NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE_IN_PROGRESS = 16, 22, 25, 27
 """Error codes (protocol/Errors.java)."""
 
 _AS_COORDINATOR = (*FINE, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED)
@@ -36,11 +33,6 @@ def answering_broker(event: Event) -> str | None:
     return address if host.startswith(_LOOPBACK) else host or None
 
 
-def has_waited(event: Event) -> bool:
-    """Whether the answer had to wait for something else."""
-    return answered_at(event) - handled_at(event) >= PARKED_US
-
-
 def waited_to_deadline(arrivals: Iterable[RequestSign], joined_at: int) -> bool:
     """Whether a join phase lasted as long as its members allow.
 
@@ -52,10 +44,20 @@ def waited_to_deadline(arrivals: Iterable[RequestSign], joined_at: int) -> bool:
     return allowed > 0 and -PHASE_UNDERRUN_US <= lasted - allowed <= PHASE_OVERRUN_US
 
 
-def is_taken_unanswered(event: Event) -> bool:
-    """Whether the coordinator took the request, and its answer timed out.
+def gives(event: Event, generation: int) -> bool:
+    """Whether a JoinGroup was answered with this generation."""
+    return (
+        event.name == "JoinGroupCompleted"
+        and int_field(event, "error_code") in FINE
+        and int_field(event, "response_generation") == generation
+    )
 
-    Since 4.0 an answer waits until earlier records of the partition are replicated. A member's session goes on, and its join counts,
-    though the answer is that the coordinator is not available (CoordinatorRuntime.scheduleWriteOperation, OperationTimeout).
-    """
-    return int_field(event, "error_code") == COORDINATOR_NOT_AVAILABLE and has_waited(event)
+
+def assigns(event: Event, generation: int | None) -> bool:
+    """Whether this is the leader's SyncGroup of this generation, accepted."""
+    return (
+        event.name == "SyncGroupCompleted"
+        and event.fields.get("by_leader") is True
+        and event.generation == generation
+        and int_field(event, "error_code") in FINE
+    )

@@ -15,6 +15,7 @@ from models.kafka.observations.actions import (
     is_going,
     is_rebalance_notice,
     is_refused_sync,
+    says_old_generation,
     says_unknown_member,
 )
 from models.kafka.observations.coordinator_contacts import CoordinatorContacts
@@ -157,6 +158,16 @@ def shows_beginning(action: MemberAction, *, of_epochs: bool) -> bool:
     """
     is_out = ends_ownership(action) and not of_epochs
     return is_out or is_rebalance_notice(action) or is_refused_sync(action) or says_unknown_member(action)
+
+
+def shows_later_generation(action: MemberAction, newest: ClientSight | None) -> bool:
+    """Whether a heartbeat of the newest known generation is refused as old.
+
+    Right behind a join it may be one that was sent before it.
+    """
+    if newest is None or not says_old_generation(action):
+        return says_old_generation(action)
+    return action.generation in {None, newest.generation} and action.at - newest.last_at > HEARD_US
 
 
 def without_unanswered(candidates: DatedActions, sight: ClientSight) -> DatedActions:

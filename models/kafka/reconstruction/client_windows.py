@@ -24,7 +24,6 @@ from models.kafka.observations.actions import (
     has_only_given_id,
     is_going,
     is_rebalance_notice,
-    says_old_generation,
     stays_till_expiry,
     would_tell_of_leading,
 )
@@ -49,6 +48,7 @@ from models.kafka.reconstruction.client_generations import (
     removal_before,
     settled_at,
     shows_beginning,
+    shows_later_generation,
     unanswered_requests,
     unjoined_windows,
     unseen_window,
@@ -182,7 +182,7 @@ class ClientWindows:
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or shows_beginning(action, of_epochs=self._has_epochs):
                 self._open(action, actor)
-            elif self._newest is None and says_old_generation(action):
+            elif shows_later_generation(action, self._newest):
                 self._open(replace(action, kind=ActionKind.REBALANCE_NOTICED), actor)
 
     def _heard_in(self, event: Event, roster: Roster) -> None:
@@ -380,12 +380,12 @@ class ClientWindows:
         gone_at = last.gone_at
         if gone_at is not None and not self._has_come_after(last.joined.at, gone_at):
             yield from self._emptied(last)
-        candidates = self._candidates(last.joined.at, FOREVER)
+        candidates = self._candidates(last.joined.at, FOREVER, ActionKind.FENCED)
         heard = candidates[count_unheard(candidates, self._contacts, last) :]
         begun = (action for action, _ in heard if action.kind in JOIN_REQUESTS or not self._was_empty)
         if (started := next(begun, None)) is None:
             return
-        over = last_awaited(self._candidates(last.joined.at, FOREVER, *GOING)) if last.was_begun_by_others else None
+        over = last_awaited(candidates) if last.was_begun_by_others else None
         known = next_generation(last.generation) if self._was_empty else last.generation
         yield ClientWindow(known, self._was_empty, "open" if over is None else "stable", started, over, over)
 

@@ -15,14 +15,21 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.evidence import line_of
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
+from models.kafka.observations.actions import (
+    MEMBER_ID_REQUIRED,
+    SYNC_ERRORS,
+    answered_at,
+    handled_at,
+    has_waited,
+    is_taken_unanswered,
+)
 from models.kafka.reconstruction.answering_brokers import (
     FINE,
     NOT_COORDINATOR,
     REBALANCE_IN_PROGRESS,
     answering_broker,
-    has_waited,
-    is_taken_unanswered,
+    assigns,
+    gives,
     waited_to_deadline,
 )
 from models.kafka.reconstruction.implied_lines import implied_line
@@ -40,6 +47,9 @@ By then the other answers of its generation are logged, and the coordinator's li
 
 HELD_MAX = 10_000
 """Requests that wait at once; beyond it the oldest are read."""
+
+STAMP_US = whole("kafka.request_windows.stamp_us")
+"""How late a session may seem to end, by stamps of whole milliseconds."""
 
 ANSWER_US = whole("kafka.request_windows.answer_us")
 """Longest time from a heartbeat to the logged time of its answer.
@@ -233,7 +243,7 @@ class RequestWindows:
 
     def _phase_over(self, event: Event, generation: int) -> Iterator[Event]:
         """End the join phase at the first answer of a new generation."""
-        answers = [event, *(answer for answer in self.pending_events if _gives(answer, generation))]
+        answers = [event, *(answer for answer in self.pending_events if gives(answer, generation))]
         joined_at = min(map(answered_at, answers))
         listed = next((names for answer in answers if (names := names_field(answer, "members"))), None)
         roster = listed or [answer.member_id for answer in answers if answer.member_id]
@@ -259,7 +269,8 @@ class RequestWindows:
             self.joined_at = self.calm_at = self.noticed = None
         stayed = set(roster)
         dropped = waited_to_deadline(arrivals, joined_at)
-        silent = [(member, sign) for member, sign in self._expired(joined_at) if member not in stayed and not (dropped and sign.doubt_us)]
+        expired = self._expired(joined_at, STAMP_US)  # a phase ends as the last one awaited expires
+        silent = [(member, sign) for member, sign in expired if member not in stayed and not (dropped and sign.doubt_us)]
         yield from (_failed(member, sign) for member, sign in silent)
         unused = [(member, sign) for member, sign in self.members.unused(joined_at) if member not in stayed]
         for member, sign in unused:
@@ -273,14 +284,14 @@ class RequestWindows:
             event = self.members.peers[removed[0]].heard
             yield implied_line("MembersNotRejoined", event, joined_at, fields={"members": removed})
 
-    def _expired(self, by: int) -> Iterator[tuple[str, RequestSign]]:
+    def _expired(self, by: int, stamp_us: int = 0) -> Iterator[tuple[str, RequestSign]]:
         """Sessions that ran out by a time.
 
         While heartbeats are answered without a rebalance, none has: a member whose session would long be over was heard by a
         coordinator without a log, and may expire at any time after.
         """
         since, noticed = self._since, self.noticed.at if self.noticed is not None else FOREVER
-        for member, sign in self.members.silent(by):
+        for member, sign in self.members.silent(by + stamp_us):
             latest = min(noticed, by)
             if sign.at + ANSWER_US < since < latest:
                 yield member, RequestSign(latest, sign.event, latest - since)
@@ -325,7 +336,7 @@ class RequestWindows:
         was_synced, self.is_synced = self.is_synced, True
         if was_synced or self._is_covered(at):
             return
-        leads = (answer for answer in (event, *self.pending_events) if _assigns(answer, self.generation))
+        leads = (answer for answer in (event, *self.pending_events) if assigns(answer, self.generation))
         by = next(leads, None)
         at = max(handled_at(by) if by is not None else at, self.joined_at or 0)
         leader = by.member_id if by is not None else self.leader
@@ -371,7 +382,7 @@ class RequestWindows:
         return generation == self.generation
 
     def _left(self, event: Event) -> Iterator[Event]:
-        if int_field(event, "error_code") not in FINE:
+        if int_field(event, "error_code") not in FINE and not is_taken_unanswered(event):
             return
         sign = RequestSign(handled_at(event), event)
         leavers = names_field(event, "members") or [event.member_id or ""]
@@ -399,7 +410,7 @@ class RequestWindows:
     def _goes_on(self) -> bool:
         """Whether somebody joined meanwhile and is in the next generation."""
         following = (self.generation or 0) + 1
-        return any(_gives(answer, following) for answer in self.pending_events)
+        return any(gives(answer, following) for answer in self.pending_events)
 
     def _emptied_unseen(self, by: int) -> Iterator[Event]:
         """Empty the group before a generation that skips one, or begins anew."""
@@ -479,22 +490,3 @@ def _failed(member: str, sign: RequestSign) -> Event:
 def _halfway(sign: RequestSign) -> RequestSign:
     """The middle of the time in which a sign may have been."""
     return RequestSign(sign.at - sign.doubt_us // 2, sign.event, sign.doubt_us // 2)
-
-
-def _gives(event: Event, generation: int) -> bool:
-    """Whether a JoinGroup was answered with this generation."""
-    return (
-        event.name == "JoinGroupCompleted"
-        and int_field(event, "error_code") in FINE
-        and int_field(event, "response_generation") == generation
-    )
-
-
-def _assigns(event: Event, generation: int | None) -> bool:
-    """Whether this is the leader's SyncGroup of this generation, accepted."""
-    return (
-        event.name == "SyncGroupCompleted"
-        and event.fields.get("by_leader") is True
-        and event.generation == generation
-        and int_field(event, "error_code") in FINE
-    )

@@ -9,6 +9,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
+from models.kafka.hypotheses.timeouts import COMMIT_RHYTHM_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context
@@ -132,6 +133,24 @@ def test_a_rejoin_of_several_with_one_name_tells_nothing() -> None:
     assert shares(kind_of_leave(context(by_client(K.JOIN, 5), clients={"a"}, shared={"a"}), "a", LEAVE)) == of(weights.REJOINED_UNASKED)
 
 
+@pytest.mark.parametrize(
+    ("quiet", "weight"),
+    [
+        (0, weights.COMMITTED_IN_TIME),
+        (60 * SECOND - 1, weights.COMMITTED_IN_TIME),
+        (60 * SECOND, weights.COMMITTED_ONE_INTERVAL_AGO),
+        (60 * SECOND + COMMIT_RHYTHM_US, weights.COMMITTED_ONE_INTERVAL_AGO),
+        (60 * SECOND + COMMIT_RHYTHM_US + 1, weights.POLLED_LATE),
+        (None, weights.POLLED_LATE),
+    ],
+)
+def test_commits_show_until_when_a_member_polled(quiet: int | None, weight: weights.Prior) -> None:
+    member, committed_at = RosterMember("A", "a", rebalance_timeout_ms=60_000), {} if quiet is None else {"A": NOW - quiet, "B": NOW}
+    group = context(members=[member], committed_at=committed_at, previous=None)
+    assert shares(kind_of_leave(group, "a", LEAVE)) == late(weight)
+    assert shares(kind_of_leave(context(committed_at=committed_at, previous=None), "a", LEAVE)) == late(weights.POLLED_LATE)
+
+
 def test_a_leave_without_a_word() -> None:
     member = RosterMember("A", "a", rebalance_timeout_ms=60_000)
     assert shares(kind_of_leave(context(act(K.JOIN, -9), members=[member]), "a", LEAVE)) == late(weights.POLLED_IN_TIME)
@@ -251,6 +270,11 @@ def test_who_left_in_the_same_way_stands_behind_the_first() -> None:
         ({"joined": None}, [], None),
         ({"outcome": "empty"}, [], None),
         ({"members_before": 2, "members_after": 2}, [], weights.AS_MANY_AS_BEFORE),
+        ({"members_before": 2, "members_after": 2, "last": ("b", "c")}, [act(K.JOIN, 1, "c")], None),
+        ({"members_before": 2, "members_after": 2, "last": ()}, [act(K.ID_HANDED_OUT, 1, "c"), act(K.JOIN, 2, "c")], None),
+        ({"members_before": 2, "members_after": 2}, [act(K.ID_HANDED_OUT, 1, "c")], None),
+        ({"members_before": 2, "members_after": 3}, [act(K.JOIN, 1, "c")], weights.AS_MANY_AS_BEFORE),
+        ({"members_before": 3, "members_after": 3}, [act(K.LEAVE, 1, "b"), act(K.JOIN, 1, "c")], weights.FEWER_WENT_THAN_LEFT),
         ({"members_before": 3, "members_after": 2}, [], None),
         ({"members_before": 2, "members_after": 3}, [], weights.FEWER_WENT_THAN_LEFT),
         ({"members_before": 4, "members_after": 3}, [act(K.LEAVE, 1, "b")], weights.FEWER_WENT_THAN_LEFT),

@@ -97,10 +97,32 @@ def test_members_vanish(actions: list[MemberAction], values: dict[str, object], 
 
 @pytest.mark.parametrize(("lag", "is_at_once"), [(0, True), (AT_ONCE_US, True), (AT_ONCE_US + 1, False), (-1, False)])
 def test_a_write_fails_at_once(lag: int, is_at_once: bool) -> None:
-    expected = of(weights.STORE_FAILED_AT_ONCE)
-    assert (shares(eliminate(previous=before(ended_at=NOW - lag))) == expected) is is_at_once
-    assert shares(eliminate(previous=before(ended_at=NOW - lag, outcome="superseded"))) != expected
-    assert shares(eliminate(previous=None)) != expected
+    expected, heads = of(weights.STORE_FAILED_AT_ONCE), {"members_before": 2, "members_after": 2}
+    assert (shares(eliminate(previous=before(ended_at=NOW - lag), **heads)) == expected) is is_at_once
+    assert shares(eliminate(previous=before(ended_at=NOW - lag, outcome="superseded"), **heads)) != expected
+    assert shares(eliminate(previous=None, **heads)) != expected
+
+
+@pytest.mark.parametrize(
+    ("heads", "lags", "weight"),
+    [
+        ((2, 2), [9], weights.STORE_FAILED_AT_ONCE),
+        ((2, 3), [9], weights.FOLLOWED_AT_ONCE),
+        ((3, 2), [9], weights.FOLLOWED_AT_ONCE),
+        ((None, None), [9], weights.FOLLOWED_AT_ONCE),
+        ((None, None), [9, SECOND], weights.FOLLOWED_AT_ONCE),
+        ((None, None), [9, AT_ONCE_US], weights.STORE_FAILED_AT_ONCE),
+        ((None, None), [0, 9], weights.STORE_FAILED_AT_ONCE),
+        ((2, 3), [0, 9], weights.STORE_FAILED_AT_ONCE),
+    ],
+)
+def test_a_write_that_fails_at_once_fails_again_or_leaves_as_many(
+    heads: tuple[int | None, int | None], lags: list[int], weight: weights.Shares
+) -> None:
+    values = {"members_before": heads[0], "members_after": heads[1], "lags": lags}
+
+    assert shares(eliminate(previous=before(ended_at=NOW - 9, state_before=State.EMPTY), **values)) == of(weight)
+    assert shares(eliminate(previous=before(ended_at=NOW - 9), **values)) == of(weights.STORE_FAILED_AT_ONCE), "nobody is new"
 
 
 DELAY_US = 3 * SECOND
@@ -448,6 +470,34 @@ def test_members_lose_their_coordinator_instead_of_an_assignment(
     found = by_client(K.START, found_at - 60 * SECOND, names[1], node=nodes[1])
 
     assert was_sync_given_up(context(lost, found, **SUPERSEDED)) is answered  # type: ignore[arg-type]
+
+
+LATER = {"previous_joined_at": NOW - STORE_TIMEOUT_US, "has_assignments": True}
+ALL_ASK = [by_client(K.REJOIN, 0), by_client(K.REJOIN, 9, "b")]
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "given_up"),
+    [
+        (ALL_ASK, {}, True),
+        (ALL_ASK, {"previous_joined_at": NOW - STORE_TIMEOUT_US - STORE_SLACK_US}, True),
+        (ALL_ASK, {"previous_joined_at": NOW - STORE_TIMEOUT_US - STORE_SLACK_US - 1}, False),
+        (ALL_ASK, {"previous_joined_at": NOW - STORE_TIMEOUT_US + CLOCK_TOLERANCE_US + 1}, False),
+        (ALL_ASK, {"has_assignments": False}, False),
+        (ALL_ASK[:1], {}, False),
+        (ALL_ASK[:1], {"first": ("a",), "last": ("a",)}, False),
+        ([*ALL_ASK, by_client(K.ASSIGNED, -9)], {}, False),
+        ([*ALL_ASK, by_client(K.REBALANCE_NOTICED, -9)], {}, False),
+        ([*ALL_ASK, by_client(K.LEAVE, -1, "b")], {}, False),
+        ([*ALL_ASK, by_client(K.JOIN, -1, "c")], {}, False),
+        (ALL_ASK, {"last": ("a",), "tell_joins": {"b"}}, False),
+        (ALL_ASK, {"previous": before(outcome="stable")}, False),
+    ],
+)
+def test_all_members_that_join_again_untold_were_refused_their_sync(
+    actions: list[MemberAction], values: dict[str, object], given_up: bool
+) -> None:
+    assert was_sync_given_up(context(*actions, **SUPERSEDED | LATER | values)) is given_up  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

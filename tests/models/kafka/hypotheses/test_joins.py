@@ -72,6 +72,26 @@ def test_who_left_and_came_back_was_restarted() -> None:
     assert propose_join(context(act(K.LEAVE, 5, member="A2"), back), back)[0].cause is Cause.MEMBER_JOIN, "it went as it had come"
 
 
+@pytest.mark.parametrize(
+    ("departure", "values", "weight"),
+    [
+        (act(K.EXPIRE, 5), {}, weights.NAMESAKE_EXPIRED),
+        (act(K.EXPIRE, 5), {"outcome": "empty"}, None),
+        (act(K.EXPIRE, 5, member="A2"), {}, None),
+        (act(K.EXPIRE, 5, "b"), {}, None),
+        (act(K.LEAVE, 5), {}, None),
+    ],
+    ids=["a namesake fell silent", "the group went empty", "it went as it had come", "another name", "a namesake left after it"],
+)
+def test_of_several_by_one_name_one_that_came_may_replace_one_that_fell_silent(
+    departure: MemberAction, values: dict[str, object], weight: weights.Shares | None
+) -> None:
+    back = act(K.JOIN, 0, member="A2")
+    found = shares(propose_join(context(back, departure, shared={"a"}, **values), back))  # type: ignore[arg-type]
+    assert (found == of(weights.NAMESAKE_EXPIRED)) is (weight is weights.NAMESAKE_EXPIRED)
+    assert max(found, key=lambda cause: found[cause]) is (Cause.MEMBER_RESTART if weight else Cause.MEMBER_JOIN)
+
+
 def test_a_later_line_tells_of_the_former_self() -> None:
     back = act(K.JOIN, 0, member="A2")
     own, former = act(K.LEAVE, 5, member="A2"), act(K.EXPIRE, 6)
@@ -146,6 +166,9 @@ def test_a_static_member_that_comes_back_before_it_is_assigned_is_replaced(
 
     assert shares(propose_join(context(arrival, **values), arrival)) != of(weights.STATIC_BACK_BEFORE_SYNC)  # type: ignore[arg-type]
     assert (shares(propose_join(rebalance, arrival)) == of(weights.STATIC_BACK_BEFORE_SYNC)) is is_replaced
+    for count, is_still in ((2, is_replaced), (1, False)):  # one that is out of a generation whose members are all known joins anew
+        known = context(arrival, refused, **values, members_before=count)  # type: ignore[arg-type]
+        assert (shares(propose_join(known, arrival)) == of(weights.STATIC_BACK_BEFORE_SYNC)) is is_still
 
 
 def test_a_known_member_that_joins_by_members_logs_returned() -> None:
@@ -175,6 +198,27 @@ def test_a_static_member_may_choose_another_assignor(assignors: dict[int, str], 
         weights.RETURNED_WITH_ANOTHER_ASSIGNOR if other else weights.RETURNED_UNSEEN
     )
     assert returned_unseen(context(**{"last": ("a",)} | joined(60 * SECOND)), arrivals) is weights.RETURNED_BEFORE_EVICTION  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("action", "lasted", "values", "is_answered"),
+    [
+        (by_client(K.JOIN, 1, "c"), CLOCK_TOLERANCE_US, {}, True),
+        (by_client(K.JOIN, 1, "c"), CLOCK_TOLERANCE_US + 1, {}, False),
+        (by_client(K.JOIN, 2, "c"), CLOCK_TOLERANCE_US, {}, False),
+        (by_client(K.REJOIN, 1, "c"), CLOCK_TOLERANCE_US, {}, False),
+        (by_client(K.JOIN, 1, "c"), CLOCK_TOLERANCE_US, {"witness": Witness.REQUEST}, False),
+        (by_client(K.JOIN, 1, "c"), -1, {}, False),
+    ],
+    ids=["at once", "later", "it came later", "a known member", "told by requests", "stamps of whole seconds"],
+)
+def test_who_is_answered_at_once_found_nobody(action: MemberAction, lasted: int, values: dict[str, object], is_answered: bool) -> None:
+    values = {"witness": Witness.CLIENT, "clients": {"c"}, "first": (), "last": ("c",), "started": started(1)} | joined(1 + lasted) | values
+    new = {Cause.NEW_GROUP: round(weights.FOUND_NOBODY.value, 6), Cause.MEMBER_JOIN: round(1 - weights.FOUND_NOBODY.value, 6)}
+
+    assert (shares(first_of_empty(context(action, state_before=State.EMPTY, **values), [action], 0.8)) == new) is is_answered  # type: ignore[arg-type]
+    found = shares(propose_join(context(action, state_before=None, **values), action))  # type: ignore[arg-type]
+    assert (found == new) is is_answered
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, fi
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
+from tests.models.kafka.reconstruction.lines import line
 
 K = ActionKind
 TOLD = "group is already rebalancing"
@@ -226,6 +227,55 @@ def test_a_partition_that_no_member_got_shows_that_others_may_have_begun_it(trig
     assert ranking.best.probability <= weights.SEEN_FIRST.value
     assert [action for action in ranking.best.supporting_actions if action in GAP] == list(GAP)
     assert rank(context(trigger, **known)).best.probability > weights.SEEN_FIRST.value  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "actions", "cause"),
+    [
+        ({}, [], Cause.SESSION_TIMEOUT),
+        ({}, [by_client(K.LEAVE, 5, "b")], None),
+        ({}, [by_client(K.POLL_TIMEOUT, 5, "b")], None),
+        ({}, [by_client(K.LEAVE, 600 * SECOND, "b")], Cause.SESSION_TIMEOUT),
+        ({"outcome": "stable"}, [], None),
+        ({"witness": Witness.COORDINATOR}, [], None),
+    ],
+    ids=["silent", "left", "polled late", "left a later generation", "no empty group", "told by its coordinator"],
+)
+def test_who_did_not_leave_a_group_that_went_empty_may_have_expired_first(
+    values: dict[str, object], actions: list[MemberAction], cause: Cause | None
+) -> None:
+    following = before(60 * SECOND, generation_before=5)
+    emptied = {"outcome": "empty", "joined": None, "ended_at": None, "last": (), "witness": Witness.CLIENT, "clients": {"a", "b"}}
+    leave = by_client(K.LEAVE, 0, why="the consumer is being closed")
+    ranking = rank(context(leave, *actions, following=following, **emptied | values))  # type: ignore[arg-type]
+
+    assert ranking.best.cause is Cause.MEMBER_LEAVE
+    assert (Cause.SESSION_TIMEOUT in [each.cause for each in ranking.hypotheses]) is (cause is not None)
+    assert (ranking.best.probability <= weights.SEEN_FIRST.value) is (cause is not None)
+
+
+@pytest.mark.parametrize(
+    ("values", "actions", "has_expired"),
+    [
+        ({}, [], True),
+        ({"last": ("a", "b")}, [], False),
+        ({}, [by_client(K.JOINED, -SECOND, "b")], False),
+        ({}, [act(K.LEAVE, 5, "b")], False),
+        ({"witness": Witness.REQUEST}, [], False),
+        ({"joined": line("GenerationStarted", NOW + HEARD_US + 1, node="1", generation=5)}, [], False),
+    ],
+    ids=["gone and not awaited", "still there", "alive before", "left", "told by requests", "perhaps awaited"],
+)
+def test_members_that_are_gone_without_being_awaited_expired_before_another_rejoined(
+    values: dict[str, object], actions: list[MemberAction], has_expired: bool
+) -> None:
+    wish = by_client(K.WANTS_REJOIN, -9, why="cached metadata has changed")
+    at_once = {"joined": line("GenerationStarted", NOW + 9, node="1", generation=5), "last": ("a",), "tell_joins": {"a", "b"}}
+    rebalance = context(*actions, wish, by_client(K.REJOIN), **{"witness": Witness.CLIENT} | at_once | values)  # type: ignore[arg-type]
+    ranking = rank(rebalance)
+
+    assert (ranking.best.cause is Cause.SESSION_TIMEOUT) is has_expired
+    assert ([action.client_id for action in ranking.best.actions if action.kind is K.EXPIRE] == ["b"]) is has_expired
 
 
 @pytest.mark.parametrize(("generation", "who", "unseen"), [(3, "d", True), (5, "d", True), (6, "d", False), (3, "a", False)])

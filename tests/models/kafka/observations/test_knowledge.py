@@ -1,4 +1,4 @@
-"""Which names several members have."""
+"""Which names several members have, and when members committed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from models.kafka.observations.knowledge import GroupKnowledge, learn
 from models.kafka.observations.roster import Roster
-from tests.models.kafka.reconstruction.lines import client
+from tests.models.kafka.reconstruction.lines import client, request
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,18 @@ def test_who_has_two_ids_in_a_generation_is_two_members_unless_it_is_static(
         learn(knowledge, roster, client("Joined", at, client_id="a", member_id=member_id, instance_id=instance, generation=4))
 
     assert ("a" in knowledge.shared) is shared
+
+
+@pytest.mark.parametrize(
+    ("error", "last_at", "committed_at"),
+    [(0, None, {"A": 9}), (None, None, {"A": 9}), (0, 50, {"A": 50}), (22, None, {"A": 4}), (22, 50, {"A": 4})],
+    ids=["one", "without a code", "a run of equal ones", "refused", "a run of refused ones"],
+)
+def test_the_last_commit_that_was_taken_is_known(error: int | None, last_at: int | None, committed_at: dict[str, int]) -> None:
+    knowledge, roster = GroupKnowledge(), Roster()
+    learn(knowledge, roster, request("OffsetCommit", 4, member_id="A", error_code=0))
+    learn(knowledge, roster, request("OffsetCommit", 9, member_id="A", error_code=error, last_at_us=last_at))
+
+    assert knowledge.committed_at == committed_at
+    knowledge.forget([roster.members["A"]], set(), 0)
+    assert knowledge.committed_at == {}

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from models.events import Event
-from models.kafka.reconstruction.answering_brokers import (
-    PARKED_US,
-    answering_broker,
-    has_waited,
-    is_taken_unanswered,
-    waited_to_deadline,
-)
+from models.kafka.observations.actions import PARKED_US, has_waited, is_taken_unanswered
+from models.kafka.reconstruction.answering_brokers import answering_broker, waited_to_deadline
 from models.kafka.reconstruction.request_members import RequestSign
 from models.tolerances import PHASE_OVERRUN_US, PHASE_UNDERRUN_US
 from models.units import US_PER_MS

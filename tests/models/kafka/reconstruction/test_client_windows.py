@@ -8,7 +8,7 @@ import pytest
 
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction import client_windows
+from models.kafka.reconstruction import client_generations, client_windows
 from models.kafka.reconstruction.client_generations import ClientSight, ClientWindow
 from models.kafka.reconstruction.client_windows import ANSWERED_TOGETHER_US, CLIENT_WINDOW_HOLD_US, NEAR_US, ClientWindows
 from tests.models.kafka.reconstruction.lines import client, line
@@ -682,6 +682,31 @@ def test_at_the_logs_end_a_rebalance_is_under_way() -> None:
     windows.feed(client("MemberState", NOW, client_id="c", to_state="STABLE"), [], ROSTER)
     list(feed(windows, act(K.JOINED, 0, "a", 4), act(K.JOINED, 0, "b", 4)).next_windows())
     assert list(feed(windows, act(K.REBALANCE_NOTICED, 5, "b")).open_window()) == []
+
+
+HEARD = client_generations.HEARD_US
+
+
+@pytest.mark.parametrize(
+    ("action", "starts"),
+    [
+        (act(K.FENCED, 5, "b", why="UNKNOWN_MEMBER_ID"), [5]),
+        (act(K.FENCED, 5, None, why="UNKNOWN_MEMBER_ID"), [5]),
+        (act(K.FENCED, 5, "c", why="UNKNOWN_MEMBER_ID"), []),
+        (act(K.FENCED, 5, "b", why="other"), []),
+        (act(K.FENCED, HEARD + 1, "b", why="ILLEGAL_GENERATION"), [HEARD + 1]),
+        (act(K.FENCED, HEARD + 1, None, why="ILLEGAL_GENERATION"), [HEARD + 1]),
+        (act(K.FENCED, HEARD, "b", why="ILLEGAL_GENERATION"), []),
+        (act(K.FENCED, HEARD + 1, "b", 4, why="ILLEGAL_GENERATION"), [HEARD + 1]),
+        (act(K.FENCED, HEARD + 1, "b", 3, why="ILLEGAL_GENERATION"), []),
+    ],
+)
+def test_at_the_logs_end_a_refused_heartbeat_shows_a_rebalance(action: MemberAction, starts: list[int]) -> None:
+    expected = [(4, "open", at, None) for at in starts]
+    assert shown(list(feed(joined("a", "b"), action).open_window())) == expected
+    assert shown(list(feed(joined("a", "b"), action, act(K.NAMELESS_JOIN, HEARD + 9, None)).open_window()))[:1] == (
+        expected or [(4, "open", HEARD + 9, None)]
+    )
 
 
 def test_at_the_logs_end_a_group_may_be_empty_and_begun_anew() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from models.events import Event
+from models.kafka.observations.actions import PARKED_US, ActionKind, actions_in
 from models.kafka.reconstruction import request_windows
-from models.kafka.reconstruction.answering_brokers import PARKED_US
 from models.kafka.reconstruction.member_signs import EpochSign, SignKind
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Peer, RequestSign
-from models.kafka.reconstruction.request_windows import ANSWER_US, HOLD_US, RequestWindows
+from models.kafka.reconstruction.request_windows import ANSWER_US, HOLD_US, STAMP_US, RequestWindows
 from models.units import FOREVER, US_PER_MS
 from tests.models.kafka.reconstruction.lines import line, request
 
@@ -222,7 +222,8 @@ def test_after_a_gap_nobody_is_known_to_have_been_removed() -> None:
     ("deadline", "calm", "noticed", "over", "expected"),
     [
         (500_000, None, None, 500_000, [(500_000, None)]),
-        (500_001, None, None, 500_000, []),
+        (500_000 + STAMP_US, None, None, 500_000, [(500_000, None)]),
+        (500_001 + STAMP_US, None, None, 500_000, []),
         (400_000, None, None, 500_000, [(400_000, None)]),
         (400_000, 400_000, None, 500_000, [(400_000, None)]),
         (400_000, 400_000 + ANSWER_US, None, 500_000, [(400_000 + ANSWER_US, None)]),
@@ -540,13 +541,17 @@ def test_a_request_of_a_later_generation_shows_it(known: int | None, generation:
 # -- departures --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("code", "gone"), [(0, ["a"]), (None, ["a"]), (25, [])])
-def test_a_member_leaves_if_its_request_is_accepted(code: int | None, gone: list[str]) -> None:
-    windows = group("a", "b")
+@pytest.mark.parametrize(
+    ("code", "waited_ms", "gone"),
+    [(0, 0, ["a"]), (None, 0, ["a"]), (25, 0, []), (15, PARKED_US // US_PER_MS, ["a"]), (15, 0, []), (16, PARKED_US // US_PER_MS, [])],
+)
+def test_a_member_leaves_if_its_request_is_taken(code: int | None, waited_ms: int, gone: list[str]) -> None:
+    windows, request = group("a", "b"), leave(9 + waited_ms * US_PER_MS, code=code, total_ms=waited_ms)
 
-    assert steps(windows, leave(9, code=code)) == []
+    assert steps(windows, request) == []
     assert list(windows.members.gone) == gone
     assert windows.waiting_since == (NOW + 9 if gone else None)
+    assert [(action.kind, action.at) for action in actions_in(request)] == [(ActionKind.LEAVE, NOW + 9) for _ in gone]
 
 
 def test_several_leave_by_one_request_and_static_ones_by_their_instance() -> None:
