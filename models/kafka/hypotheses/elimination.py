@@ -9,9 +9,9 @@ from models import weights
 from models.causes import Cause
 from models.events import BEFORE_ANY_TIME_US, Witness
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.departures import LINE_LAG_US, by_removed_members, is_static, removed_and_back
+from models.kafka.hypotheses.departures import LINE_LAG_US, by_removed_members, is_static
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, INITIAL_DELAY_OVERRUN, LOOK_BACK_US, REQUEST_LOG, Hypothesis
-from models.kafka.hypotheses.joins import first_of_empty, had_members, returned_unseen
+from models.kafka.hypotheses.joins import first_of_empty, had_members, removed_and_back, returned_unseen
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
     follows_load,

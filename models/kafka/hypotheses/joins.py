@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from models import weights
 from models.causes import Cause
 from models.events import Witness, text_field
@@ -22,6 +24,7 @@ from models.kafka.observations.actions import (
     has_only_given_id,
     is_rebalance_notice,
     is_unknown_as_it_joins,
+    says_unknown_member,
 )
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, stamp_width_us
 from models.tolerances import GROUP_MIN_SESSION_US, PHASE_OVERRUN_US
@@ -280,3 +283,33 @@ def _ends_as_one_goes(context: RebalanceContext) -> bool:
     arrivals = {action.member_id for action in context.joiners.values()}
     gone = [action for action in context.departed.values() if action.is_certain and action.member_id not in arrivals]
     return until is not None and any(0 <= until - action.at <= PHASE_OVERRUN_US for action in gone)
+
+
+def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses where a member that the coordinator had removed joins anew."""
+    if context.members_before:
+        return []
+    previous = context.previous
+    is_apart = previous is not None and previous.outcome == "superseded"  # that was its removal
+    answers = (ActionKind.JOINED, ActionKind.SYNCED) if is_apart else (ActionKind.JOINED,)
+    joined = {context.actor(action): action for action in context.actions_of(*answers)}
+    back = [
+        action
+        for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
+        if context.actor(action) in joined and (says_unknown_member(action) or is_unknown_as_it_joins(action))
+    ]
+    actors = {context.actor(action): action for action in reversed(back)}
+    if not is_apart and any(_had_heard_of_rebalance(context, action) for action in actors.values()):
+        return []  # it was a member that others made join again, and no new process
+    if actors and is_apart:
+        arrivals = [replace(joined[actor], kind=ActionKind.JOIN) for actor in actors]
+        new = weights.MID_LIFE.value
+        shares = {Cause.MEMBER_JOIN: 1 - new, Cause.NEW_GROUP: new}
+        return [Hypothesis(cause, share, arrivals, EARLIER_LINES) for cause, share in shares.items()]
+    return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
+
+
+def _had_heard_of_rebalance(context: RebalanceContext, removed: MemberAction) -> bool:
+    """Whether a member heard of a rebalance before it heard that it was out."""
+    notices = context.actions_of(ActionKind.REBALANCE_NOTICED, start=context.start - 1, end=removed.at)
+    return any(context.actor(notice) == context.actor(removed) for notice in notices)
