@@ -7,10 +7,11 @@ to see whether that gives the history that was logged, and under the other one. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from models.tolerances import whole
+from models.tolerances import real, whole
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan, rule_of, span_of
 from models.whatif.doubt import readings, variants
@@ -21,6 +22,11 @@ from models.whatif.runs.settings import changed
 
 SPARED_SHARE = whole("whatif.outlook.spared_share")
 """Number of answers for each one left out at either end."""
+HEARD_SHARE = real("whatif.outlook.heard_share")
+"""Share of a heartbeat interval by which a rebalance may last longer or shorter.
+
+When members hear of it no log tells; over many rebalances it evens out, so that it grows with the root of their number.
+"""
 RUN_PROTOCOLS = frozenset({"classic", "consumer"})
 
 
@@ -33,6 +39,8 @@ class WhatIfResult:
     changes: list[RebalanceChange] = field(default_factory=list)
     fewest: int = 0
     """Smallest number of rebalances that the answer allows for; the largest is `left`."""
+    saved_range: tuple[float, float] = (0.0, 0.0)
+    """Least and most downtime that may be saved, in seconds."""
     reproduced: int = 0
     """Number of logged rebalances that the run of the same configuration gives, too."""
     assumed: list[str] = field(default_factory=list)
@@ -103,6 +111,7 @@ def under(history: GroupBaseline, configuration: Configuration, *, is_varied: bo
         return made
     read, varied_answers = (_answers(history, configuration, some(history)) for some in (readings, variants if is_varied else _none))
     _settle(made, read, varied_answers, on_time=history.is_on_time())
+    made.saved_range = _saved_range(made, read, varied_answers, max(settings.heartbeat_ms, other_settings.heartbeat_ms))
     made.assumed += behaviour.assumed.values()
     if other_settings.session_ms[""] < settings.session_ms[""]:
         made.assumed.append(
@@ -138,16 +147,33 @@ def _moves_members(configuration: Configuration) -> bool:
     return any(move is not None for move in moves)
 
 
+def _spared(values: Iterable[float]) -> tuple[float, float]:
+    """Least and most of some values, without the outliers at either end."""
+    in_order = sorted(values)
+    spared = len(in_order) // SPARED_SHARE
+    return in_order[spared], in_order[-1 - spared]
+
+
+def _saved_range(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Comparison], heartbeat_ms: int) -> tuple[float, float]:
+    """Downtime saved at least and at most, in seconds; none at all where nothing would be another."""
+    answers = [*read, *varied]
+    if not any(change.effect != "same" or change.saved_seconds for answer in answers for change in answer.changes):
+        return (0.0, 0.0)
+    least, most = _spared([made.saved_seconds, *(answer.saved for answer in answers)])
+    heard = HEARD_SHARE * heartbeat_ms / 1000 * math.sqrt(max(1, made.left))
+    known = [made.saved_seconds, *(answer.saved for answer in read)]
+    return round(min(least, *known) - heard, 6), round(min(made.stopped_seconds, max(most, *known) + heard), 6)
+
+
 def _settle(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Comparison], *, on_time: bool) -> None:
     """Take the answer with most rebalances, and mark what is in doubt.
 
     Of several that of the logged behaviour itself, if members' heartbeats are known, else the middle one.
     """
     answers = [*read, *varied]
-    counts = sorted(answer.left for answer in answers)
-    spared = len(counts) // SPARED_SHARE
-    fewest = min(counts[spared], *(answer.left for answer in read))
-    most = max(counts[-1 - spared], *(answer.left for answer in read))
+    low, high = _spared(answer.left for answer in answers)
+    fewest = int(min(low, *(answer.left for answer in read)))
+    most = int(max(high, *(answer.left for answer in read)))
     middle = sorted(answer.saved for answer in answers)[len(answers) // 2]
     alike = [answer for answer in answers if answer.left == most]
     chosen = alike[0] if on_time and alike[0] in read else min(alike, key=lambda answer: abs(answer.saved - middle))

@@ -333,7 +333,7 @@ class VerdictWriter:
             )
 
     def sessions(
-        self, members: Iterable[RosterMember], settings: Mapping[str, Mapping[str, int]], protocol: str | None
+        self, members: Iterable[RosterMember], settings: Mapping[str, Mapping[str, int]], protocol: str | None = None
     ) -> Iterable[MemberSession]:
         """Rows of these members, from their first line to their last.
 

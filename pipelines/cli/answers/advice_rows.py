@@ -21,6 +21,8 @@ def effects(outlook: WhatIfResult) -> dict[str, Any]:
         "added": outlook.added,
         "stopped_seconds": outlook.stopped_seconds,
         "saved_seconds": outlook.saved_seconds,
+        "saved_least_seconds": outlook.saved_range[0],
+        "saved_most_seconds": outlook.saved_range[1],
         "member_seconds_stopped": outlook.member_seconds_stopped,
         "saved_member_seconds": outlook.saved_member_seconds,
     }

@@ -257,13 +257,22 @@ def _headline(results: list[WhatIfResult]) -> str:
     count, avoided = sum(len(result.changes) for result in results), sum(result.count("avoided") for result in results)
     saved, stopped = sum(result.saved_seconds for result in results), sum(result.stopped_seconds for result in results)
     added = sum(result.added for result in results)
+    doubt = _doubt(stopped, *(sum(result.saved_range[end] for result in results) for end in (1, 0)))
     text = f"{avoided:,} of {counted(count, 'rebalance')} would have been avoided"
     text += f", and there would have been {added:,} more" if added else ""
     if not stopped and not saved:
         return f"{text}; no group is known to have stood still, or would have."
     if saved < 0:
-        return f"{text}; groups would have stood still for {duration(-saved)} more than the {duration(stopped)} that they did."
-    return f"{text}; groups would have stood still for {duration(max(0.0, stopped - saved))} instead of {duration(stopped)}."
+        return f"{text}; groups would have stood still for {duration(-saved)} more than the {duration(stopped)} that they did{doubt}."
+    return f"{text}; groups would have stood still for {duration(max(0.0, stopped - saved))} instead of {duration(stopped)}{doubt}."
+
+
+def _doubt(stopped: float, most_saved: float, least_saved: float) -> str:
+    """The range of the downtime that there would have been."""
+    from dashboards.wording.durations import duration
+
+    least, most = (max(0.0, stopped - saved) for saved in (most_saved, least_saved))
+    return f" (between {duration(least)} and {duration(most)} in all)" if most > least else ""
 
 
 def _show_changes(console: Console, results: list[WhatIfResult], source: Source) -> None:

@@ -14,6 +14,8 @@ _TOTALS_IF: dict[str, Any] = {
     "added": {"description": "Rebalances that there would be beside them.", **COUNT},
     "stopped_seconds": SECONDS,
     "saved_seconds": _SIGNED,
+    "saved_least_seconds": {"description": "As far as the logs tell, and with the chance that is left.", "type": "number"},
+    "saved_most_seconds": {"description": "The same, at most.", "type": "number"},
     "member_seconds_stopped": SECONDS,
     "saved_member_seconds": _SIGNED,
 }

@@ -94,6 +94,9 @@ def test_what_is_foretold_is_what_happens(name: str, tmp_path: Path) -> None:
     assert told.reproduced == len(told.changes)
     # Members hear of a rebalance with their next heartbeat, which the dice decide: up to three seconds for each.
     assert told.stopped_seconds - told.saved_seconds == pytest.approx(happened.stopped_seconds, abs=3.0 * len(happened.changes))
+    least, most = told.saved_range
+    assert least <= told.saved_seconds <= most
+    assert least <= told.stopped_seconds - happened.stopped_seconds <= most
     assert told.rules() or not told.count("avoided")
 
 
@@ -127,6 +130,11 @@ def test_numbers_that_are_foretold_are_those_of_the_simulator(name: str, tmp_pat
     assert len(told.changes) - told.left == len(told.changes) - told.fewest == len(told.changes) - len(happened.changes) == fewer
     assert told.saved_seconds == pytest.approx(saved, abs=0.5)
     assert told.stopped_seconds - happened.stopped_seconds == pytest.approx(saved, abs=0.5)
+
+
+def test_what_changes_nothing_is_in_no_doubt(tmp_path: Path) -> None:
+    told = foretold(history(read_scenario("eviction"), "4.1.1", tmp_path), Configuration(scheduled_delay_ms=60_000))
+    assert (told.saved_seconds, told.saved_range) == (0.0, (0.0, 0.0))
 
 
 def test_fixed_identities_save_a_deploy_nearly_all_of_its_cost(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 `python -m tests.models.whatif.twins 2000` prints one JSON object; `--seed` gives other scenarios. The logs of each run
 are read as any others; only what they tell is known. `stop_share` allows for half a heartbeat interval for each
-rebalance, which is chance in the simulator, too; `strict_stop_share` for 0.5 s or 10 % altogether. `--chance` says how
+rebalance, which is chance in the simulator, too; `strict_stop_share` for 0.5 s or 10 % altogether; `stop_within_share` is of
+the ranges of downtime. `--chance` says how
 often two runs of the same twin, with other dice, agree as strictly. `--best 7` says how often a predictor would be as near
 that knows the twin itself: it runs it seven times, with the same dice up to the first fault, and tells the median.
 `--consumer-protocol` takes groups that have that protocol already, and whose number of rebalances alone says something.
@@ -63,6 +64,7 @@ class Score:
     within: int = 0
     stops: int = 0
     strict_stops: int = 0
+    stops_within: int = 0
     misses: list[str] = field(default_factory=list)
 
     def shares(self) -> dict[str, float | int]:
@@ -73,6 +75,7 @@ class Score:
             "within_share": round(self.within / max(1, self.pairs), 3),
             "stop_share": round(self.stops / max(1, self.pairs), 3),
             "strict_stop_share": round(self.strict_stops / max(1, self.pairs), 3),
+            "stop_within_share": round(self.stops_within / max(1, self.pairs), 3),
         }
 
 
@@ -192,6 +195,8 @@ def compare(seed: int, score: Score, *, is_modern: bool = False) -> None:
     score.within += told.fewest <= len(happened) <= told.left
     fits = abs(stopped - foretold) <= max(SECONDS_LATE + HEARD_SECONDS * len(happened), SHARE_LATE * stopped)
     score.stops += fits
+    least, most = told.saved_range
+    score.stops_within += least - SECONDS_LATE <= told.stopped_seconds - stopped <= most + SECONDS_LATE
     strictly = is_near(foretold, stopped)
     score.strict_stops += strictly
     if not (strictly and told.fewest <= len(happened) <= told.left):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from tests.pipelines.cli.conftest import Cli
@@ -24,3 +27,11 @@ def test_nothing_is_assumed_without_a_word(cli: Cli) -> None:
 
     assert "0 of 16 rebalances would have been avoided" in said
     assert "What these logs do not tell" not in said, "such groups have no initial delay, which is known"
+
+
+def test_the_downtime_that_there_would_have_been_has_a_range(cli: Cli) -> None:
+    options = ("whatif", "data_samples/kafka/3.9.1", "--initial-delay", "10s")
+    groups = json.loads(cli(*options, "--json").out)["groups"]
+    least, most = (sum(group[name] for group in groups) for name in ("saved_least_seconds", "saved_most_seconds"))
+    assert least < sum(group["saved_seconds"] for group in groups) < most
+    assert re.search(r"(instead of|more than) [^(]+ \(between [^)]+ and [^)]+ in all\)\.", " ".join(cli(*options).out.split()))
