@@ -155,7 +155,10 @@ def _spared(values: Iterable[float]) -> tuple[float, float]:
 
 
 def _saved_range(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Comparison], heartbeat_ms: int) -> tuple[float, float]:
-    """Downtime saved at least and at most, in seconds; none at all where nothing would be another."""
+    """Downtime saved at least and at most, in seconds.
+
+    Zero where nothing would be another.
+    """
     answers = [*read, *varied]
     if not any(change.effect != "same" or change.saved_seconds for answer in answers for change in answer.changes):
         return (0.0, 0.0)
