@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from models.causes import RootCause
-from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import DirectoryFacts
 from models.kafka.outages.leader_loss import TAKEN_OVER_US
 from models.kafka.partitions.brokers import SAME_DEPARTURE_US, Brokers, DirectoryFailure
@@ -44,23 +44,17 @@ def _is_soon_after(failure: DirectoryFailure, at: int) -> bool:
 def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident[DirectoryFacts]:
     """Row of a failure that no other row shows."""
     started_at, ended_at = raised_in_order(failure.at, failure.ended_at)
-    return Incident(
+    return cluster_incident(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", cluster, "log_dir", failure.node, failure.at),
         kind="log_dir_failed",
         severity="warning",
-        groups=[],
         started_at=started_at,
         ended_at=ended_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
         root_cause=RootCause.LOG_DIR_FAILED.value,
-        worst_offender=None,
         headline=_facts(failure),
-        rebalance_ids=[],
-        outage_ids=[],
-        evidence=evidence(failure.events),
+        lines=failure.events,
     )
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from models.causes import RootCause
 from models.events import Event
-from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import DiskFacts
 from models.kafka.cluster.facts import ClusterFacts
 from models.rows import KAFKA, Incident
@@ -30,21 +30,15 @@ def full_disk_incidents(facts: ClusterFacts, node_of: Mapping[str, str]) -> Iter
         by_node.setdefault(event.node or node_of.get(event.place.file) or "", []).append(event)
     for node, lines in sorted(by_node.items()):
         folders = dict.fromkeys(str(event.fields["folder"]) for event in lines if event.fields.get("folder"))
-        yield Incident(
+        yield cluster_incident(
             cluster=facts.cluster,
             system=KAFKA,
             incident_id=make_id("incident", make_id("full disk", facts.cluster, node)),
             kind=KIND,
             severity="critical",
-            groups=[],
             started_at=lines[0].time_us,
             ended_at=lines[-1].time_us,
-            rebalance_count=0,
-            stopped_seconds=0.0,
             root_cause=RootCause.LOG_DIR_FAILED.value,
-            worst_offender=None,
             headline=DiskFacts(node or None, tuple(folders)),
-            rebalance_ids=[],
-            outage_ids=[],
-            evidence=evidence(lines[:LINES_MAX]),
+            lines=lines[:LINES_MAX],
         )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from models.causes import RootCause
-from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import LoadFacts
 from models.incidents.standing_conditions import UNAVAILABLE
 from models.kafka.cluster.facts import ClusterFacts, Load
@@ -53,21 +53,15 @@ def _episodes(loads: Iterable[Load]) -> Iterator[Sequence[Load]]:
 def _incident(cluster: str, loads: Sequence[Load]) -> Incident[LoadFacts]:
     first = min(loads, key=lambda load: load.at - _lasted(load))
     partitions = sorted({load.partition for load in loads})
-    return Incident(
+    return cluster_incident(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("slow load", cluster, loads[0].node, loads[0].at)),
         kind=UNAVAILABLE,
         severity="warning",
-        groups=[],
         started_at=first.at - _lasted(first),
         ended_at=loads[-1].at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
         root_cause=RootCause.COORDINATOR_FAILOVER.value,
-        worst_offender=None,
         headline=LoadFacts(loads[0].node, tuple(partitions), max(map(_lasted, loads)) / US_PER_SECOND),
-        rebalance_ids=[],
-        outage_ids=[],
-        evidence=evidence([load.event for load in loads[:LINES_MAX]]),
+        lines=[load.event for load in loads[:LINES_MAX]],
     )

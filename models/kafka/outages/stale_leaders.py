@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import StaleLeaderFacts
 from models.kafka.cluster.facts import ClusterFacts
 from models.rows import KAFKA, Incident
@@ -34,21 +34,14 @@ def stale_leader_incidents(facts: ClusterFacts) -> Iterator[Incident[StaleLeader
         stretches = sorted(lasting or partitions.values(), key=lambda lines: lines[0].time_us)
         started_at, ended_at = stretches[0][0].time_us, max(last.time_us for _, last in stretches)
         lines = {(line.place.file, line.place.byte_offset): line for stretch in stretches for line in stretch}
-        yield Incident(
+        yield cluster_incident(
             cluster=facts.cluster,
             system=KAFKA,
             incident_id=make_id("incident", make_id("stale leader", facts.cluster, node)),
             kind=STALE_LEADER,
             severity="critical" if lasting else "info",
-            groups=[],
             started_at=started_at,
             ended_at=ended_at,
-            rebalance_count=0,
-            stopped_seconds=0.0,
-            root_cause=None,
-            worst_offender=None,
             headline=StaleLeaderFacts(node or None, len(stretches), (ended_at - started_at) / US_PER_SECOND, is_lasting=bool(lasting)),
-            rebalance_ids=[],
-            outage_ids=[],
-            evidence=evidence([*lines.values()][:STALE_LINES_MAX]),
+            lines=[*lines.values()][:STALE_LINES_MAX],
         )

@@ -5,12 +5,13 @@ Where groups are, their own rows tell what a broker's loss or a change of master
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from models.clear_names import clear
 from models.events import Event
-from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.fault_facts import LostBrokers, MasterAbsence
 from models.incidents.headline_facts import ServerFacts
 from models.rocketmq.observations.set_masters import MasterChange
@@ -29,18 +30,27 @@ def server_incidents(
 ) -> Iterator[Incident[ServerFacts]]:
     """Brokers that name servers lost, and changes of masters, by kind and time."""
     placed = sorted(lines, key=lambda line: (line[0], line[1].place.file, line[1].place.byte_offset))
-    back = [(at, event) for at, event in placed if event.name == "RocketBrokerRegistered"]
+    back: dict[object, list[int]] = {}
+    for at, event in placed:
+        if event.name == "RocketBrokerRegistered":
+            back.setdefault(event.fields.get("address"), []).append(at)
     for part in _losses(placed):
         names = sorted({_name(event) for _, event in part} - {""}, key=clear)
         began_at = part[0][0]
-        addresses = {str(event.fields["address"]) for _, event in part if event.fields.get("address")}
-        ended_at = next((at for at, event in back if at >= began_at and event.fields.get("address") in addresses), None)
+        addresses = {event.fields["address"] for _, event in part if event.fields.get("address")}
+        ended_at = min(filter(None, (_first_from(back.get(address, []), began_at) for address in addresses)), default=None)
         facts = LostBrokers(tuple(names), None if ended_at is None else (ended_at - began_at) // US_PER_SECOND)
         yield _incident(cluster, "broker_unregistered", began_at, ended_at, facts, [event for _, event in part])
     for change in sorted(changes, key=lambda change: (change.began_at, change.broker)):
         since = end if change.elected_at is None else change.elected_at
         absence = MasterAbsence(change.broker, (since - change.began_at) // US_PER_SECOND, change.ended_at is None, change.master)
         yield _incident(cluster, "master_changed", change.began_at, change.ended_at, absence, change.lines)
+
+
+def _first_from(times: Sequence[int], at: int) -> int | None:
+    """The first of these times, in order, that is not before `at`."""
+    place = bisect_left(times, at)
+    return times[place] if place < len(times) else None
 
 
 def _losses(lines: Iterable[tuple[int, Event]]) -> Iterator[list[tuple[int, Event]]]:
@@ -64,21 +74,14 @@ def _name(event: Event) -> str:
 def _incident(
     cluster: str, kind: str, began_at: int, ended_at: int | None, facts: LostBrokers | MasterAbsence, lines: Sequence[Event]
 ) -> Incident[ServerFacts]:
-    return Incident(
+    return cluster_incident(
         cluster=cluster,
         system=ROCKETMQ,
         incident_id=make_id("incident", cluster, kind, began_at, *(facts.names if isinstance(facts, LostBrokers) else (facts.broker,))),
         kind=kind,
         severity="warning",
-        groups=[],
         started_at=began_at,
         ended_at=ended_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
-        root_cause=None,
-        worst_offender=None,
         headline=ServerFacts(facts),
-        rebalance_ids=[],
-        outage_ids=[],
-        evidence=evidence(list(lines)[:SERVER_LINES_MAX]),
+        lines=list(lines)[:SERVER_LINES_MAX],
     )
