@@ -321,7 +321,7 @@ class OutageStage:
             self._drop(history)  # no line described this lifetime
             return
         count = len(history.leaderships) if is_gone else history.final_count(until)
-        shortages = [shortage for shortage in history.shortages if shortage.is_over(until)]
+        shortages = history.shortages_over(until)
         if count > 1 or is_gone or shortages:
             rows = Outages()
             self._emit_leader_rows(rows, history, history.leaderships[:count])

@@ -56,7 +56,8 @@ class Shortage:
         """Record another ISR that is still too small."""
         if len(isr) < len(self.isr):
             self.isr = isr
-        self.missing += tuple(node for node in missing if node not in self.missing)
+        known = frozenset(self.missing)
+        self.missing += tuple(node for node in missing if node not in known)
 
     def end(self, how: str, at: int | None, event: Event | None) -> None:
         """End the shortage, or mark its end as unknown."""

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import takewhile
 
 from models.events import Event
 from models.kafka.partitions.isr import END_UNKNOWN, ENDED_DELETED, STILL_OPEN, InSync, Shortages, follow
@@ -194,10 +195,12 @@ class PartitionHistory:
         self.shortages = follow(self.shortages, now)
 
     def isr_before(self, at: int) -> IsrBefore:
-        """What `restore_isr` needs if a change at a time is refused."""
-        return IsrBefore(
-            at, self.isr, len(self.isr_changes), tuple(replace(shortage, events=[*shortage.events]) for shortage in self.shortages)
-        )
+        """What `restore_isr` needs if a change at a time is refused.
+
+        Of the shortages, a change touches the last one only.
+        """
+        last = tuple(replace(shortage, events=[*shortage.events]) for shortage in self.shortages[-1:])
+        return IsrBefore(at, self.isr, len(self.isr_changes), (*self.shortages[:-1], *last))
 
     def restore_isr(self, before: IsrBefore) -> None:
         """Take back the last change, which was never made."""
@@ -237,6 +240,10 @@ class PartitionHistory:
                 count = number
         return count
 
+    def shortages_over(self, until: int) -> Shortages:
+        """First shortages up to one that was not over by a time."""
+        return tuple(takewhile(lambda shortage: shortage.is_over(until), self.shortages))
+
     def prune(self, index: int, until: int) -> None:
         """Prune leaderships before an index and entries that ended by a time.
 
@@ -253,8 +260,7 @@ class PartitionHistory:
             keep_from = min(until, self.leaderships[1].at if len(self.leaderships) > 1 else until)
             past = bisect_right(self.isr_changes, keep_from, key=lambda change: change.at)
             del self.isr_changes[: max(past - ISR_CHANGES_KEPT, 0)]
-        if self.shortages:
-            self.shortages = tuple(shortage for shortage in self.shortages if not shortage.is_over(until))
+        self.shortages = self.shortages[len(self.shortages_over(until)) :]
         if self.preferred:
             self.preferred = [at for at in self.preferred if at > until]
         if self.reassigned:
@@ -264,7 +270,7 @@ class PartitionHistory:
         """Next time after another at which something ended."""
         if len(self.leaderships) < 2 and not self.shortages and self.deleted_at is None:
             return None
-        ends = (shortage.over for shortage in self.shortages if shortage.over is not None)
+        ends = (shortage.over for shortage in self.shortages[:1] if shortage.over is not None)
         times = (*(leadership.at for leadership in self.leaderships[1:]), *ends, *(() if self.deleted_at is None else (self.deleted_at,)))
         return min((at for at in times if at > after), default=None)
 
