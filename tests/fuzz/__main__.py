@@ -1,9 +1,10 @@
-"""Feeds the parsers and the models what no product writes: `python -m tests.fuzz lines|numbers|events`.
+"""Feeds the parsers and the models what no product writes: `python -m tests.fuzz lines|numbers|floods|events`.
 
     lines            lines of the samples (of the corpora, too, for more than 500,000) with bytes changed, lost, doubled and moved
     numbers          the same lines with numbers replaced by such as no type holds
+    floods           single lines of the samples and the corpora, each written 2,000 times
     events           sequences of events that nobody could write, into the models, for each version
-    --count N        lines to parse, or sequences (default 100,000 and 5,000)
+    --count N        lines to parse, lines of floods, or sequences (default 100,000, 200,000 and 5,000)
     --analysed N     lines that go through the whole run to the page as well (default 20,000)
     --seed N         the first seed (default 0); the same seed gives the same input
 
@@ -20,11 +21,12 @@ import sys
 import time
 from pathlib import Path
 
-from tests.fuzz import answers, lines
+from tests.fuzz import answers, floods, lines
 from tests.fuzz.lines import Tally
 from tests.fuzz.mutations import seeds
 
 ROOT = Path(__file__).resolve().parents[2]
+SHARED = tuple(ROOT.parent / "shared" / name for name in ("corpora", "wild", "cases"))
 MEMORY_MAX = 6 << 30
 SHOWN = 400
 
@@ -32,7 +34,7 @@ SHOWN = 400
 def main() -> int:
     """Run the requested tests, and print the faults."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=(*lines.MUTATIONS, "events"))
+    parser.add_argument("what", choices=(*lines.MUTATIONS, "floods", "events"))
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--analysed", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
@@ -43,6 +45,8 @@ def main() -> int:
         from tests.fuzz.events import feed
 
         feed(asked.count or 5_000, asked.seed, tally)
+    elif asked.what == "floods":
+        _floods(asked.count or 200_000, asked.seed, tally)
     else:
         _lines(asked, tally)
     seconds, memory = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
@@ -52,11 +56,22 @@ def main() -> int:
     return 1 if tally.faults else 0
 
 
+def _floods(count: int, seed: int, tally: Tally) -> None:
+    dice = random.Random(seed)  # noqa: S311 - repeatable
+    messages = floods.lines_by_message(seeds(_folders(with_corpora=True), dice))
+    while tally.lines < count:
+        for message in dice.sample(sorted(messages), len(messages)):
+            if tally.lines < count:
+                floods.check(messages[message], floods.LINES_OF_A_FLOOD, dice, tally)
+
+
+def _folders(*, with_corpora: bool) -> list[Path]:
+    return [ROOT / "data_samples", *(folder for folder in SHARED if with_corpora and folder.is_dir())]
+
+
 def _lines(asked: argparse.Namespace, tally: Tally) -> None:
     dice = random.Random(asked.seed)  # noqa: S311 - repeatable
-    corpora = ROOT.parent / "shared" / "corpora"
-    folders = [ROOT / "data_samples", *([corpora] if corpora.is_dir() and asked.count > 500_000 else [])]
-    found, mutate = seeds(folders, dice), lines.MUTATIONS[asked.what]
+    found, mutate = seeds(_folders(with_corpora=asked.count > 500_000), dice), lines.MUTATIONS[asked.what]
     for seed, batch in lines.batches(found, asked.count or 100_000, mutate, dice):
         lines.check(seed, batch, tally)
     parsed = tally.lines

@@ -64,10 +64,11 @@ def check(seeds: Sequence[Seed], mutate: Mutate, dice: random.Random, tally: Tal
             changed = [mutate(line, seed.lines, dice) if not dice.randrange(ONE_IN) else line for line in lines]
             tally.lines += len(lines)
             (folder / f"{number}-{Path(seed.source.name).name.removesuffix('.gz')}").write_bytes(b"\n".join(changed) + b"\n")
-        _analyse(folder, tally)
+        analyse(folder, tally)
 
 
-def _analyse(folder: Path, tally: Tally) -> None:
+def analyse(folder: Path, tally: Tally) -> None:
+    """Analyse a folder; what raises, fails or takes no end is kept."""
     began = time.monotonic()
     try:
         analysis = analysed(folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import answers, events, layouts, lines
+from tests.fuzz import answers, events, floods, layouts, lines
 from tests.fuzz.mutations import seeds
 
 
@@ -22,6 +22,23 @@ def test_no_line_makes_a_reader_raise(samples: Path, what: str) -> None:
     assert tally.faults == {}
     assert tally.counts["recognised"] > 100
     assert tally.counts["analyses"] == 4
+
+
+def test_no_line_is_too_much_when_it_comes_again_and_again(samples: Path) -> None:
+    dice, tally = random.Random(0), lines.Tally()  # noqa: S311 - repeatable
+    messages = floods.lines_by_message(seeds([samples], dice))
+    for message in dice.sample(sorted(messages), 6):
+        floods.check(messages[message], 1_500, dice, tally)
+    assert tally.faults == {}
+    assert tally.counts["analyses"] >= 6
+
+
+def test_a_thousand_generations_of_a_member_at_once_are_told() -> None:
+    """Windows are taken in a loop, not each within another."""
+    line = b"[2028-04-11 09:31:22,662: INFO]: Joined group 'orders' (generation 2) with member_id faust-11c5f6d2-7f8d-4bd4-9c3f-30a2c8e0 "
+    tally = lines.Tally()
+    floods.check_flood(("worker.log", line), 1_500, 0.05, tally, is_growing=True)
+    assert tally.faults == {}
 
 
 def test_no_sequence_of_events_makes_a_model_raise() -> None:

@@ -302,6 +302,17 @@ class GroupStage:
 
     def _advance_watermark(self, until: int) -> None:
         """Rank rebalances that ended long enough ago, and release final rows."""
+        self._take_due(until)
+        while self.rebalances.take_windows(until):
+            self._take_due(until)
+        rows = self.rows
+        if rows.open.rebalances:
+            quiet_at = rows.over_at + max(self._gap, bounds.ALLOWED_LATENESS_US) + 1
+            if quiet_at <= until and self.rebalances.oldest_started_at is None:
+                self._finalise_if_quiet(max(self._now, quiet_at))
+
+    def _take_due(self, until: int) -> None:
+        """Take all that is due by a time, each at its own."""
         rebalances, rows = self.rebalances, self.rows
         self._infer(rebalances.requests.until(until))
         if self.states is not None and (due_at := self.states.due_at) is not None and due_at <= until:
@@ -317,12 +328,6 @@ class GroupStage:
             else:
                 self._rank_next()
             self._finalise_if_quiet(max(self._now, rebalances.due_at))
-        if rebalances.take_windows(until):
-            self._advance_watermark(until)
-        elif rows.open.rebalances:
-            quiet_at = rows.over_at + max(self._gap, bounds.ALLOWED_LATENESS_US) + 1
-            if quiet_at <= until and rebalances.oldest_started_at is None:
-                self._finalise_if_quiet(max(self._now, quiet_at))
 
     def _enforce_limits(self) -> None:
         """Rank the oldest rebalances early where too much is held."""
