@@ -104,15 +104,13 @@ class RecordReader:
 
     def read_text(self, text: str, place: RecordSpan, stamp: bytes | None = None) -> None:
         """Read one record: header, time, event; one that raises is rejected."""
-        if self.context.format.shape:
-            self._read_excerpts(text, place, stamp)
-            return
-        torn = self._torn_at(text)
-        if torn:
-            self._read_torn(text, torn, place, stamp)
-            return
         try:
-            self._read_whole(text, place, stamp)
+            if self.context.format.shape:
+                self._read_excerpts(text, place, stamp)
+            elif torn := self._torn_at(text):
+                self._read_torn(text, torn, place, stamp)
+            else:
+                self._read_whole(text, place, stamp)
         except Exception as problem:  # whatever a log contains, the other records must be read
             self.reject(place, failure_reason(problem), text)
 
@@ -138,25 +136,21 @@ class RecordReader:
     def _read_excerpts(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
         """Read all records of a text; one in a known layout as such."""
         known = self.context.format.layout_name != MESSAGES
-        try:
-            if not known and (ordinary := self._excerpts.ordinary(text)) is not None:
-                if not self._is_quoted(ordinary):
-                    self._keep_excerpt(ordinary, text, place, stamp)
-                return
-            header, match = self.matcher.understand(text) if known else (None, None)
-            if header is None or match is None or not self._is_one_record(text, header):
-                excerpts = without_program_errors(with_times(self._excerpts.read(text), header))
-                if excerpts:
-                    self._keep_excerpts(text, place, stamp, excerpts)
-                elif known and header is not None:
-                    self._read_whole(text, place, stamp)
-                else:
-                    self._keep_unknown(text, place, stamp)
-                return
-        except Exception as problem:  # whatever a text contains, the others must be read
-            self.reject(place, failure_reason(problem), text)
+        if not known and (ordinary := self._excerpts.ordinary(text)) is not None:
+            if not self._is_quoted(ordinary):
+                self._keep_excerpt(ordinary, text, place, stamp)
             return
-        self._read_whole(text, place, stamp)
+        header, match = self.matcher.understand(text) if known else (None, None)
+        if header is not None and match is not None and self._is_one_record(text, header):
+            self._read_whole(text, place, stamp)
+            return
+        excerpts = without_program_errors(with_times(self._excerpts.read(text), header))
+        if excerpts:
+            self._keep_excerpts(text, place, stamp, excerpts)
+        elif known and header is not None:
+            self._read_whole(text, place, stamp)
+        else:
+            self._keep_unknown(text, place, stamp)
 
     def _is_one_record(self, text: str, header: Header) -> bool:
         """Return True if one header, with a valid time, covers the text."""

@@ -111,17 +111,19 @@ def planted(value: Any) -> Catalogue:
     return Catalogue(load(), {**TYPES, "int32": SlotType(r"-?\d{1,9}", parse, str, quick=parse)})
 
 
-def parsed(text: str, catalogue: Catalogue, layout: str = "kafka") -> ParsedChunk:
-    return parse_chunk(text.encode(), ChunkContext("f", "f", FileFormat(layout), ZoneConverter("UTC"), is_final=True), catalogue)
+def parsed(text: str, catalogue: Catalogue, layout: str = "kafka", shape: str = "") -> ParsedChunk:
+    return parse_chunk(
+        text.encode(), ChunkContext("f", "f", FileFormat(layout, shape=shape), ZoneConverter("UTC"), is_final=True), catalogue
+    )
 
 
-@pytest.mark.parametrize("layout", ["kafka", "json"])
+@pytest.mark.parametrize(("layout", "shape"), [("kafka", ""), ("json", ""), ("kafka", r"\["), ("messages", r"\[")])
 @pytest.mark.parametrize(
     ("value", "name"), [(ZeroDivisionError("g"), "ZeroDivisionError"), (RecursionError(), "RecursionError"), (object(), "TypeError")]
 )
-def test_a_record_that_raises_is_rejected_and_the_others_are_read(layout: str, value: Any, name: str) -> None:
+def test_a_record_that_raises_is_rejected_and_the_others_are_read(layout: str, shape: str, value: Any, name: str) -> None:
     lines = [STABLE % 1, STABLE % 666, STABLE % 3]
-    chunk = parsed("".join(lines), planted(value), layout)
+    chunk = parsed("".join(lines), planted(value), layout, shape)
 
     assert chunk.events["generation"].to_pylist() == [1, 3]
     (row,) = chunk.rejected.to_pylist()
