@@ -32,6 +32,10 @@ class Evidence:
     inferred: bool = False
 
 
+CANDIDATES = ", one of "
+"""Between an action and the number of members of which one did it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """A member as offender or blocker; `reason` is its action."""
@@ -45,8 +49,8 @@ class Person:
 
     @property
     def act(self) -> str:
-        """The reason without what the member's own log adds to it."""
-        return self.reason.partition(": ")[0]
+        """The reason without the number of candidates and what the member's own log adds."""
+        return self.reason.partition(": ")[0].partition(CANDIDATES)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Reasons of offenders and blockers: values of the column `reason`.
 
-What a member's own log adds stands behind a colon, as in `rejoined last: did not poll for 12 s`.
+What a member's own log adds stands behind a colon, as in `rejoined last: did not poll for 12 s`. If one of several did it, their
+number stands before that, as in `evicted, one of 3`. `Person.act` is the reason without either.
 """
 
 from __future__ import annotations

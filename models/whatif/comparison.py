@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.downtime import goes_on, stopped_seconds
+from models.incidents.person_reasons import REASON_EVICTED, REJOINED_LAST
 from models.rows import Rebalance
 from models.tolerances import whole
 from models.units import US_PER_MS
@@ -204,7 +205,7 @@ def rule_of(change: RebalanceChange, configuration: Configuration) -> str | None
     if change.effect == "same" and not change.added and not change.saved_seconds:
         return None
     row, settings = change.row, configuration
-    waited = any(person.act in {"evicted", "rejoined last"} for person in row.blockers)
+    waited = any(person.act in {REASON_EVICTED, REJOINED_LAST} for person in row.blockers)
     candidates = (
         (settings.consumer_protocol, "members_go_on"),
         (settings.cooperative, "moves_only_some"),

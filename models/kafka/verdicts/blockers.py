@@ -40,7 +40,7 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.line_delays import stamp_width_us
 from models.kafka.reconstruction.classic_states import RebalanceWindow
-from models.rows import Person
+from models.rows import CANDIDATES, Person
 from models.tolerances import whole
 from models.units import US_PER_MS, US_PER_SECOND
 
@@ -73,14 +73,14 @@ _DELAYED = frozenset({REJOINED_LAST, AWAITED_LAST, REASON_EVICTED, NOT_BACK, NOT
 
 
 def blockers(context: RebalanceContext) -> list[Person]:
-    """Members that held up the join phase, longest first.
+    """Members that the others waited for, in the join phase or for the assignment.
 
     Each with what its own log shows of its delay. Empty if the initial delay explains the wait.
     """
     window = context.window
     end = window.joined_at or window.open_until or context.facts.logs_end
     members = _awaited_members(context)
-    return [_with_delay(context, blocker, end) if end is not None and blocker.reason in _DELAYED else blocker for blocker in members]
+    return [_with_delay(context, blocker, end) if end is not None and blocker.act in _DELAYED else blocker for blocker in members]
 
 
 def _awaited_members(context: RebalanceContext) -> list[Person]:
@@ -182,7 +182,7 @@ def _one_of(context: RebalanceContext, members: Mapping[str, str | None], reason
     if count == 1 and complete:
         return _people(context, members, reason)
     if complete and count <= CANDIDATES_MAX:
-        return _people(context, members, f"{reason}, one of {count}")
+        return _people(context, members, f"{reason}{CANDIDATES}{count}")
     return [Person(None, None, None, None, reason, first=True)]
 
 

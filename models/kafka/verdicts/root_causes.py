@@ -61,13 +61,13 @@ def behind_the_wait(context: RebalanceContext, blockers: Sequence[Person]) -> st
     """Root cause of a harmful wait, None if unknown."""
     if not blockers:
         return None
-    window, reason = context.window, blockers[0].reason
-    until = window.ended_at if reason in {NEVER_SYNCED, SYNCED_LATE} else window.joined_at
+    window, blocker = context.window, blockers[0]
+    until = window.ended_at if blocker.act in {NEVER_SYNCED, SYNCED_LATE} else window.joined_at
     if until is None or until - context.start < HARMFUL_WAIT_US:
         return None
-    if reason == LATE and window.witness is Witness.CLIENT:
+    if blocker.act == LATE and window.witness is Witness.CLIENT:
         return None  # it may have been dead: members' logs tell of no expiry
-    return next((root for words, root in _WAITS.items() if words in reason), None)
+    return next((root for words, root in _WAITS.items() if words in blocker.reason), None)
 
 
 _WAITS: Mapping[str, str] = {
