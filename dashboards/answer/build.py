@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, waits
 from conf.causes import cause as cause_entry
-from conf.causes import root_cause_entry as root_cause_entry
+from conf.causes import root_cause_entry
 from dashboards.answer import presence
 from dashboards.answer.applicable_advice import applicable_advice, versions_of, with_applicable_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes

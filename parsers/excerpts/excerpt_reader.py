@@ -101,9 +101,9 @@ class ExcerptReader:
         raw = text[:MAX_TEXT].split("\n")
         self._tries = 0
         starts = list(document_starts(raw)) if '":' in text else []
-        yield from self._plain(raw[: starts[0]] if starts else raw, 0)
+        yield from self._plain(raw[: starts[0]] if starts else raw)
         for first, stop in pairwise([*starts, len(raw)]):
-            for excerpt in self._document(raw[first:stop][:MAX_LINES]) or self._plain(raw[first:stop], 0):
+            for excerpt in self._document(raw[first:stop][:MAX_LINES]) or self._plain(raw[first:stop]):
                 yield excerpt._replace(first_line=excerpt.first_line + first, last_line=excerpt.last_line + first)
 
     def ordinary(self, text: str) -> Excerpt | None:
@@ -127,8 +127,8 @@ class ExcerptReader:
         header = Header(before.stamp.text, before.level, before.logger, None, message, is_whole=True, date=before.stamp.date)
         return Excerpt(header, match, 0, 0, lead, text[end:], lead[before.stamp.end :])
 
-    def _plain(self, raw: list[str], first: int) -> Iterator[Excerpt]:
-        """Records in lines of text; the first line has this number."""
+    def _plain(self, raw: list[str]) -> Iterator[Excerpt]:
+        """Records in lines of text."""
         lines = [(number, part) for number, line in enumerate(raw) for part in split_escaped(clean_line(line))]
         widths = [len(line) for line in raw]
         at = begin = 0
@@ -141,7 +141,7 @@ class ExcerptReader:
                 continue
             excerpt, at, begin = opened
             pending = ""
-            yield excerpt._replace(first_line=excerpt.first_line + first, last_line=excerpt.last_line + first)
+            yield excerpt
 
     def _document(self, lines: list[str]) -> list[Excerpt]:
         """The record in a JSON document, or those in its log line.
@@ -169,7 +169,7 @@ class ExcerptReader:
             return []
         stamp = first_stamp(text, 0, len(text))
         for value in filter(None, (text_of_key(document, path) for path in envelope_fields("json", "line"))):
-            if excerpts := list(self._plain(value.split("\n"), 0)):
+            if excerpts := list(self._plain(value.split("\n"))):
                 return [excerpt._replace(header=_with_time(excerpt.header, stamp), first_line=0, last_line=last) for excerpt in excerpts]
         return []
 

@@ -181,7 +181,6 @@ class ReadingPass:
     without_group_limit: EventsPerFileLimit = field(default_factory=EventsPerFileLimit)
     sightings: list[ClientSighting] = field(default_factory=list)
     unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
 
     def read(self, paths: Sequence[str], progress: Progress | None) -> None:
@@ -274,7 +273,6 @@ class ReadingPass:
                 if len(self.unknown) >= UNKNOWN_TEMPLATES_MAX:
                     self.dropped["unknown"] += 1
                     continue
-                self.unknown_files[key] = Counter()
                 self.unknown[key] = {
                     "template": row["template"], "logger": row["logger"], "level": row["level"], "version": None, "count": 1,
                     "first_at": at, "last_at": at, "sample": row["text"], "file": row["file"], "line": row["line"],
@@ -284,7 +282,6 @@ class ReadingPass:
                 known["count"] += 1
                 known["first_at"] = at if known["first_at"] is None else min(known["first_at"], at or known["first_at"])
                 known["last_at"] = at if known["last_at"] is None else max(known["last_at"], at or known["last_at"])
-            self.unknown_files[key][row["file"]] += 1
 
     def _rejected(self, batch: pa.RecordBatch) -> None:
         room = REJECTED_HELD_MAX - len(self.analysis.rejected)

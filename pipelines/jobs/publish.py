@@ -12,7 +12,9 @@ from pipelines.jobs.replay.replay import ReplayResult
 from pipelines.quality.gate import Result
 from pipelines.schema.tables import without_run
 from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
+from pipelines.warehouse.direct_commit import WriteStamp
+from pipelines.warehouse.spark_diff import RowChanges
+from pipelines.warehouse.warehouse import Warehouse
 
 _AT_ONCE = 2
 """Number of tables written at once.

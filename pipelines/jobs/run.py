@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from pipelines.jobs.registry.runs import Runs
     from pipelines.jobs.replay.replay import ReplayResult
     from pipelines.quality.gate import Result, Validation
-    from pipelines.warehouse.warehouse import Warehouse, WriteStamp
+    from pipelines.warehouse.direct_commit import WriteStamp
+    from pipelines.warehouse.warehouse import Warehouse
 
 _LARGE_BYTES = 256 << 20
 """Input bytes from which it pays to compile queries."""
@@ -339,7 +340,7 @@ class _Job:
             self.outcome.warnings += register(self.warehouse, self.options.catalog)
 
     def _stamp(self) -> WriteStamp:
-        from pipelines.warehouse.warehouse import WriteStamp
+        from pipelines.warehouse.direct_commit import WriteStamp
 
         # Run numbers are unique within one register; a recreated one starts with 1 again, and its writes are different
         # ones.
@@ -416,7 +417,7 @@ class _Job:
         from pipelines.warehouse.predicates import equals
 
         failures = list(of_clusters)
-        if not self.warehouse.is_empty("divergences"):
+        if not self.warehouse.is_known_empty("divergences"):
             columns = ("cluster", "system", "group", "observed")
             stored = self.warehouse.read_arrow("divergences", equals("expected", FAILED_REPLAY), columns).to_pylist()
             failures += [warning(*(row[name] for name in columns)) for row in stored]

@@ -74,7 +74,7 @@ class RowDiff:
 
 
 def read_local(
-    log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None, bytes_max: int = READ_BYTES
+    delta_table: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None, bytes_max: int = READ_BYTES
 ) -> pa.Table | None:
     """Read the rows of a local table that meet a condition.
 
@@ -82,7 +82,7 @@ def read_local(
     the requested columns, as stored, in files that hold such rows.
     """
     try:
-        dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
+        dataset = delta_table.to_pyarrow_dataset(filesystem=arrow_file_system(delta_table))
         parts = _worth_reading(dataset, condition)
         if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
             return None
@@ -93,10 +93,10 @@ def read_local(
 
 
 def declared_rows(
-    table: Table, log: DeltaTable, scope: RowScope | None, columns: Sequence[str] | None = None, bytes_max: int = READ_BYTES
+    table: Table, delta_table: DeltaTable, scope: RowScope | None, columns: Sequence[str] | None = None, bytes_max: int = READ_BYTES
 ) -> pa.Table | None:
     """Rows of a slice as `read_local` gives them, in their declared types."""
-    rows = read_local(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
+    rows = read_local(delta_table, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
     return None if rows is None else cast_to_schema(table, rows)
 
 
@@ -131,16 +131,18 @@ def _bytes_of(part: pads.ParquetFileFragment, columns: set[str]) -> int:
     return sum(leaf.total_compressed_size for leaf in leaves if leaf.path_in_schema.partition(".")[0] in columns)
 
 
-def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Expression) -> pa.Table | None:
+def read_distinct(delta_table: DeltaTable, columns: Sequence[str], condition: pc.Expression) -> pa.Table | None:
     """Read the distinct values of columns in rows that meet a condition.
 
     Returns None if there are too many, or if delta-rs cannot read the table.
     """
-    return _read_once(log, {name: pc.field(name) for name in columns}, condition, lambda rows: rows.group_by(list(columns)).aggregate([]))
+    return _read_once(
+        delta_table, {name: pc.field(name) for name in columns}, condition, lambda rows: rows.group_by(list(columns)).aggregate([])
+    )
 
 
 def read_first(
-    log: DeltaTable, columns: Sequence[str], condition: pc.Expression, times: Sequence[str], drawn: DerivedColumns | None = None
+    delta_table: DeltaTable, columns: Sequence[str], condition: pc.Expression, times: Sequence[str], drawn: DerivedColumns | None = None
 ) -> pa.Table | None:
     """Read distinct values as `read_distinct`, each with the earliest time of its rows.
 
@@ -149,12 +151,12 @@ def read_first(
     """
     read = {name: pc.field(name) for name in columns} | {FIRST_AT: time_of(times)}
     if drawn is None:
-        return _read_once(log, read, condition, partial(firsts_of, columns=columns))
-    return _read_once(log, read, condition, partial(firsts_of, columns=drawn.columns), drawn.arrow)
+        return _read_once(delta_table, read, condition, partial(firsts_of, columns=columns))
+    return _read_once(delta_table, read, condition, partial(firsts_of, columns=drawn.columns), drawn.arrow)
 
 
 def _read_once(
-    log: DeltaTable,
+    delta_table: DeltaTable,
     columns: dict[str, pc.Expression],
     condition: pc.Expression,
     summed: Callable[[pa.Table], pa.Table],
@@ -162,7 +164,7 @@ def _read_once(
 ) -> pa.Table | None:
     """Read a table batch by batch, combined by `summed`."""
     try:
-        dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
+        dataset = delta_table.to_pyarrow_dataset(filesystem=arrow_file_system(delta_table))
         if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > SCANNED_ROWS_MAX:
             return None
         scanner = dataset.scanner(columns=columns, filter=condition, **_SPARING)

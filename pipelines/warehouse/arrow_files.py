@@ -40,9 +40,9 @@ def read_table(table: DeltaTable, columns: list[str] | None = None, filters: lis
     return table.to_pyarrow_table(columns=columns, filters=filters, filesystem=arrow_file_system(table))
 
 
-def read_mapped(log: DeltaTable, columns: Sequence[str] | None = None, condition: pc.Expression | None = None) -> pa.Table:
+def read_mapped(delta_table: DeltaTable, columns: Sequence[str] | None = None, condition: pc.Expression | None = None) -> pa.Table:
     """Rows of a table that meet a condition, in memory if they are few."""
-    dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
+    dataset = delta_table.to_pyarrow_dataset(filesystem=arrow_file_system(delta_table))
     scanner = dataset.scanner(
         columns=None if columns is None else list(columns),
         filter=condition,

@@ -53,7 +53,7 @@ class Tables(Protocol):
     def path(self, name: str, /) -> str:
         """Location of a table."""
 
-    def log(self, name: str, /) -> DeltaTable | None:
+    def delta_table(self, name: str, /) -> DeltaTable | None:
         """A table opened by delta-rs, None if only Spark can reach it."""
 
     def latest(self, name: str, /) -> int:
@@ -73,10 +73,10 @@ class TableVersion(NamedTuple):
 
 def commits_since(warehouse: Tables, name: str, version: int) -> list[TableVersion]:
     """Commits after a version that the log still contains."""
-    log = warehouse.log(name)
-    if log is not None:
-        later = log.version() - version
-        entries = log.history(later) if later > 0 else []
+    delta_table = warehouse.delta_table(name)
+    if delta_table is not None:
+        later = delta_table.version() - version
+        entries = delta_table.history(later) if later > 0 else []
         return [TableVersion(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in entries]
     later = warehouse.latest(name) - version
     if later <= 0:

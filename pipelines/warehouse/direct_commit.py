@@ -78,22 +78,39 @@ class Committer:
     number: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WriteStamp:
+    """Author of a write: run, number, and application (versions of catalogue and models)."""
+
+    run_id: str
+    run_number: int
+    application: str
+
+    def transaction(self, table_name: str, part: str) -> str:
+        """Name under which Delta keeps that this write was made."""
+        return f"{self.application}/{table_name}{part}"
+
+    def committer(self, table_name: str, part: str) -> Committer:
+        """Author of a commit that is made without Spark."""
+        return Committer(self.run_id, self.transaction(table_name, part), self.run_number)
+
+
 def writes_plainly(spark: SparkSession) -> bool:
     """Return True if no setting of the session concerns how tables are written."""
     return not any(name.startswith(_SETTINGS) for name in spark.conf.getAll)
 
 
 def commit_rows(
-    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, keys: Collection[RowKey] = (), within: RowScope | None = None
+    delta_table: DeltaTable, table: Table, rows: pa.Table, author: Committer, keys: Collection[RowKey] = (), within: RowScope | None = None
 ) -> bool:
     """Append rows, instead of those with the given keys.
 
-    Returns False if Spark must do it. `log` is the table at the version that the commit follows, on a local disk. All
+    Returns False if Spark must do it. `delta_table` is the table at the version that the commit follows, on a local disk. All
     rows with these keys are `within` a scope. Raises FileExistsError if another commit was first.
     """
     if not keys:
-        return _commit(log, table, [rows], author, ())
-    dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
+        return _commit(delta_table, table, [rows], author, ())
+    dataset = delta_table.to_pyarrow_dataset(filesystem=arrow_file_system(delta_table))
     condition = _has_keys(table, keys) if within is None else within.arrow & _has_keys(table, keys)
     parts = list(dataset.get_fragments(condition))
     if sum(part.metadata.num_rows for part in parts) > _SEARCHED_MAX:
@@ -104,7 +121,7 @@ def commit_rows(
     stored = cast_to_schema(table, restricted(dataset, parts).to_table(columns=table.column_names))
     stay = drop_keys(table, stored, set(keys))
     files = [stay, rows] if stay.num_rows > MERGED_ROWS_MAX else [pa.concat_tables([stay, rows])]
-    return _commit(log, table, files, author, [part.path for part in parts])
+    return _commit(delta_table, table, files, author, [part.path for part in parts])
 
 
 def _has_keys(table: Table, keys: Collection[RowKey]) -> pc.Expression:
@@ -114,16 +131,16 @@ def _has_keys(table: Table, keys: Collection[RowKey]) -> pc.Expression:
     return reduce(and_, (pc.field(name).isin(pa.array(set(values), schema.field(name).type)) for name, values in columns))
 
 
-def _commit(log: DeltaTable, table: Table, files: Sequence[pa.Table], author: Committer, replaced: Collection[str]) -> bool:
+def _commit(delta_table: DeltaTable, table: Table, files: Sequence[pa.Table], author: Committer, replaced: Collection[str]) -> bool:
     """Add a file for each table that has rows, instead of those replaced."""
-    version, folder = log.version() + 1, _folder(log)
-    if folder is None or version % _CHECKPOINT_INTERVAL == 0 or not _is_as_created(log, table):
+    version, folder = delta_table.version() + 1, _folder(delta_table)
+    if folder is None or version % _CHECKPOINT_INTERVAL == 0 or not _is_as_created(delta_table, table):
         return False
     if not all(_are_allowed(table, rows) for rows in files):
         return False
-    if _is_applied(log, author):
+    if _is_applied(delta_table, author):
         return True
-    sizes = _sizes(log) if replaced else {}
+    sizes = _sizes(delta_table) if replaced else {}
     if not sizes.keys() >= set(replaced):
         return False
     job = uuid.uuid4()
@@ -135,7 +152,7 @@ def _commit(log: DeltaTable, table: Table, files: Sequence[pa.Table], author: Co
         for file, rows in added.items():
             pq.write_table(rows, file, compression="snappy", store_schema=False)
             crash_point(f"within {table.name}")
-        put_commit(folder, version, _actions(log, table, added, author, {name: sizes[name] for name in replaced}))
+        put_commit(folder, version, _actions(delta_table, table, added, author, {name: sizes[name] for name in replaced}))
         is_committed = True
     except FileExistsError:
         raise
@@ -149,22 +166,22 @@ def _commit(log: DeltaTable, table: Table, files: Sequence[pa.Table], author: Co
     return True
 
 
-def _is_applied(log: DeltaTable, author: Committer) -> bool:
+def _is_applied(delta_table: DeltaTable, author: Committer) -> bool:
     """Return True if the table has this transaction already."""
-    number = None if author.application is None else log.transaction_version(author.application)
+    number = None if author.application is None else delta_table.transaction_version(author.application)
     return number is not None and number >= author.number
 
 
-def _folder(log: DeltaTable) -> Path | None:
+def _folder(delta_table: DeltaTable) -> Path | None:
     from urllib.parse import unquote, urlsplit
 
-    parts = urlsplit(log.table_uri)
+    parts = urlsplit(delta_table.table_uri)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
-def _is_as_created(log: DeltaTable, table: Table) -> bool:
+def _is_as_created(delta_table: DeltaTable, table: Table) -> bool:
     """Return True if the table demands no more of its writers."""
-    protocol, metadata = log.protocol(), log.metadata()
+    protocol, metadata = delta_table.protocol(), delta_table.metadata()
     features = set(protocol.writer_features or ())
     return (
         protocol.min_reader_version == 1
@@ -173,7 +190,7 @@ def _is_as_created(log: DeltaTable, table: Table) -> bool:
         and not protocol.reader_features
         and not metadata.partition_columns
         and dict(metadata.configuration) == declared_properties(table)
-        and [field.name for field in log.schema().fields] == table.column_names
+        and [field.name for field in delta_table.schema().fields] == table.column_names
     )
 
 
@@ -190,14 +207,14 @@ def _is_allowed(column: Column, values: pa.ChunkedArray) -> bool:
     return not (column.is_required and values.null_count) and all(pc.all(condition, min_count=0).as_py() for condition in conditions)
 
 
-def _sizes(log: DeltaTable) -> dict[str, int]:
+def _sizes(delta_table: DeltaTable) -> dict[str, int]:
     """Bytes of the table's files by path."""
-    files = pa.table(log.get_add_actions())
+    files = pa.table(delta_table.get_add_actions())
     return dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
 
 
 def _actions(
-    log: DeltaTable, table: Table, added: Mapping[Path, pa.Table], author: Committer, replaced: Mapping[str, int]
+    delta_table: DeltaTable, table: Table, added: Mapping[Path, pa.Table], author: Committer, replaced: Mapping[str, int]
 ) -> Iterator[Mapping[str, Any]]:
     now, sizes = time.time_ns() // 1_000_000, {file: file.stat().st_size for file in added}
     yield {
@@ -205,7 +222,7 @@ def _actions(
             "timestamp": now,
             "operation": "WRITE",
             "operationParameters": {"mode": "Overwrite" if replaced else "Append", "partitionBy": "[]"},
-            "readVersion": log.version(),
+            "readVersion": delta_table.version(),
             "isolationLevel": "Serializable",
             "isBlindAppend": not replaced,
             "operationMetrics": {

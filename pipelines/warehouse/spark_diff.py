@@ -32,6 +32,18 @@ _PARTS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
+class RowChanges:
+    """Number of rows changed by a replacement."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.inserted or self.updated or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
 class Watch:
     """Receiver of the changes made by a replacement.
 

@@ -11,14 +11,14 @@ import json
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable as Log
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -37,7 +37,7 @@ from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since
 from pipelines.warehouse.damage import DISPOSABLE, mend, remove_retired
 from pipelines.warehouse.delta_files import set_aside
-from pipelines.warehouse.direct_commit import Committer, commit_rows, writes_plainly
+from pipelines.warehouse.direct_commit import Committer, WriteStamp, commit_rows, writes_plainly
 from pipelines.warehouse.first_times import DerivedColumns, firsts_by_spark
 from pipelines.warehouse.predicates import NAMES_MAX, RowScope, among
 from pipelines.warehouse.schema_upgrades import ExistingTable, bring_up_to_date, create
@@ -49,6 +49,7 @@ from pipelines.warehouse.spark_diff import (
     OLD,
     RUN_ID_COLUMN,
     UPDATE,
+    RowChanges,
     Watch,
     as_declared,
     changes_of,
@@ -72,27 +73,6 @@ _FILE_BYTES = {FINAL: 16 << 20, "file_time_max_at": 32 << 20}
 
 _METADATA_THREADS = 4
 """Tables opened at once, because opening waits for small metadata jobs."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteStamp:
-    """Author of a write: run, number, and application (versions of catalogue and models)."""
-
-    run_id: str
-    run_number: int
-    application: str
-
-
-@dataclass(frozen=True, slots=True)
-class RowChanges:
-    """Number of rows changed by a replacement."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.inserted or self.updated or self.deleted)
 
 
 class Warehouse:
@@ -158,11 +138,11 @@ class Warehouse:
         if not self._local:
             description = delta.properties_of(self.spark, path)
             return None if description is None else ExistingTable(self.read(name).schema, self.latest(name), *description)
-        log = _log_of(path)
-        if log is None:
+        delta_table = _delta_table_of(path)
+        if delta_table is None:
             return None
-        schema = StructType.fromJson(json.loads(log.schema().to_json()))
-        return ExistingTable(schema, log.version(), log.metadata().configuration, log.metadata().description)
+        schema = StructType.fromJson(json.loads(delta_table.schema().to_json()))
+        return ExistingTable(schema, delta_table.version(), delta_table.metadata().configuration, delta_table.metadata().description)
 
     def _create(self, table: Table) -> None:
         try:
@@ -174,18 +154,18 @@ class Warehouse:
 
     def identity(self, name: str) -> str:
         """Unique id of a table, different even between successive ones at one place."""
-        log = self.log(name)
-        return str(log.metadata().id) if log is not None else delta.identity(self.spark, self.path(name))
+        delta_table = self.delta_table(name)
+        return str(delta_table.metadata().id) if delta_table is not None else delta.identity(self.spark, self.path(name))
 
-    def log(self, name: str) -> Log | None:
-        """Current log of a local table, read without Spark; None for a remote table."""
-        return _log_of(self.path(name)) if self._local else None
+    def delta_table(self, name: str) -> DeltaTable | None:
+        """Current state of a local table, read without Spark; None for a remote table."""
+        return _delta_table_of(self.path(name)) if self._local else None
 
     def latest(self, name: str) -> int:
         """Latest version of a table by any writer."""
-        log = self.log(name)
-        if log is not None:
-            return log.version()
+        delta_table = self.delta_table(name)
+        if delta_table is not None:
+            return delta_table.version()
         [row] = delta.commits_of(self.spark, self.path(name), 1).select("version").collect()
         return int(row[0])
 
@@ -197,7 +177,7 @@ class Warehouse:
     def current_versions(self) -> dict[str, int]:
         """Version of each published table after the writes of this object.
 
-        Raises Overtaken if another writer, such as a run presumed dead, has changed rows since a table was opened. Such
+        Raises ConcurrentWrite if another writer, such as a run presumed dead, has changed rows since a table was opened. Such
         rows were never replayed, even if they equal those to be written.
         """
         names = self.opened_versions
@@ -208,7 +188,7 @@ class Warehouse:
         return self.opened_versions
 
     def _own_version(self, name: str) -> int:
-        """Latest version of a table; raises Overtaken if others changed its rows."""
+        """Latest version of a table; raises ConcurrentWrite if others changed its rows."""
         commits = commits_since(self, name, self._versions[name])
         if any(commit.user_metadata not in self._writers for commit in changing(commits)):
             raise ConcurrentWrite(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
@@ -224,8 +204,8 @@ class Warehouse:
         self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
     ) -> pa.Table | None:
         """Return current rows without Spark; None if remote or too many."""
-        log = self.log(name)
-        return None if log is None else arrow_diff.declared_rows(TABLES[name], log, scope, columns, bytes_max)
+        delta_table = self.delta_table(name)
+        return None if delta_table is None else arrow_diff.declared_rows(TABLES[name], delta_table, scope, columns, bytes_max)
 
     def read_arrow(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return current rows, which the caller knows to fit into memory."""
@@ -233,7 +213,7 @@ class Warehouse:
         return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
 
     def read_frame(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
-        """Return current rows as a DataFrame; small sets skip Spark's log replay."""
+        """Return current rows as a DataFrame; small sets skip Spark's delta_table replay."""
         rows = self.read_rows(name, scope, columns)
         return arrow_diff.to_frame(self.spark, rows) if isinstance(rows, pa.Table) else rows
 
@@ -244,8 +224,8 @@ class Warehouse:
 
     def distinct(self, name: str, scope: RowScope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns in the current rows."""
-        log = self.log(name)
-        values = None if log is None else arrow_diff.read_distinct(log, columns, scope.arrow)
+        delta_table = self.delta_table(name)
+        values = None if delta_table is None else arrow_diff.read_distinct(delta_table, columns, scope.arrow)
         if values is None:
             return fetch_rows(self._within(name, scope).select(*columns).distinct())
         return zip(*(values[column].to_pylist() for column in columns), strict=True)
@@ -257,8 +237,8 @@ class Warehouse:
 
         The time, in microseconds, is the first non-null of the columns `times`, or 0. `drawn` derives the values.
         """
-        log = self.log(name)
-        values = None if log is None else arrow_diff.read_first(log, columns, scope.arrow, times, drawn)
+        delta_table = self.delta_table(name)
+        values = None if delta_table is None else arrow_diff.read_first(delta_table, columns, scope.arrow, times, drawn)
         if values is None:
             return fetch_rows(firsts_by_spark(self._within(name, scope), columns, times, drawn))
         return zip(*(column.to_pylist() for column in values.columns), strict=True)
@@ -276,7 +256,7 @@ class Warehouse:
             as_declared(rows, table.spark_schema())
             .write.format("delta")
             .mode("overwrite" if how else "append")
-            .option("txnAppId", f"{stamp.application}/{name}{part}")
+            .option("txnAppId", stamp.transaction(name, part))
             .option("txnVersion", stamp.run_number)
             .option("userMetadata", stamp.run_id)
             .option("maxRecordsPerFile", _ROWS_MAX)
@@ -290,8 +270,8 @@ class Warehouse:
         self._written.add(name)
         self._writers.add(stamp.run_id)
 
-    def is_empty(self, name: str) -> bool:
-        """Return True if the table was just created or emptied."""
+    def is_known_empty(self, name: str) -> bool:
+        """Whether the table was created or emptied by this object, and not written since."""
         return (self._versions[name] == 0 or name in self._emptied) and name not in self._written
 
     def empty(self, name: str, stamp: WriteStamp) -> None:
@@ -332,29 +312,33 @@ class Warehouse:
     ) -> RowChanges | None:
         """Replace rows in the driver; None if too many rows are stored."""
         wanted = arrow_diff.cast_to_schema(TABLES[name], rows)
-        for left in reversed(range(_TRIES)):
-            try:
-                return self._replace_at(self.log(name), name, wanted, stamp, scope, part, watch)
-            except WarehouseBusy:  # the comparison is outdated, for example by a writer that outlived its run
-                if not left:
-                    raise
-        return None
+        for _ in range(1, _TRIES):
+            with suppress(WarehouseBusy):  # the comparison is outdated, for example by a writer that outlived its run
+                return self._replace_at(self.delta_table(name), name, wanted, stamp, scope, part, watch)
+        return self._replace_at(self.delta_table(name), name, wanted, stamp, scope, part, watch)
 
     def _replace_at(
-        self, log: Log | None, name: str, wanted: pa.Table, stamp: WriteStamp, scope: RowScope | None, part: str, watch: Watch | None
+        self,
+        delta_table: DeltaTable | None,
+        name: str,
+        wanted: pa.Table,
+        stamp: WriteStamp,
+        scope: RowScope | None,
+        part: str,
+        watch: Watch | None,
     ) -> RowChanges | None:
-        """Replace rows as `_replace_locally` does, starting from the version of `log`."""
+        """Replace rows as `_replace_locally` does, starting from the version of `delta_table`."""
         table = TABLES[name]
-        if self.is_empty(name) and (log is None or log.version() == self._versions[name]):
+        if self.is_known_empty(name) and (delta_table is None or delta_table.version() == self._versions[name]):
             if wanted.num_rows:
                 rows = _stamped(table, wanted, stamp)
-                if self.commit(log, name, rows, Committer(stamp.run_id, f"{stamp.application}/{name}{part}", stamp.run_number)):
+                if self.commit(delta_table, name, rows, stamp.committer(name, part)):
                     self._note(name, stamp)
                 else:
-                    self._write_arrow(log, name, rows, stamp, part)
+                    self._write_arrow(delta_table, name, rows, stamp, part)
             return RowChanges(inserted=wanted.num_rows)
-        present = None if log is None else arrow_diff.declared_rows(table, log, scope)
-        if log is None or present is None:
+        present = None if delta_table is None else arrow_diff.declared_rows(table, delta_table, scope)
+        if delta_table is None or present is None:
             return None
         differing = arrow_diff.compare(table, wanted, present.drop_columns([RUN_ID_COLUMN]))
         change = RowChanges(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
@@ -362,42 +346,42 @@ class Warehouse:
             return change
         if watch is not None:
             watch.report(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
-        author = Committer(stamp.run_id, f"{stamp.application}/{name}{part}", stamp.run_number)
-        if self.commit(log, name, _stamped(table, differing.rows, stamp), author, differing.replaced(table), scope):
+        author = stamp.committer(name, part)
+        if self.commit(delta_table, name, _stamped(table, differing.rows, stamp), author, differing.replaced(table), scope):
             self._note(name, stamp)
         else:
-            self._replace_by_spark(log, table, differing, stamp, scope, part)
+            self._replace_by_spark(delta_table, table, differing, stamp, scope, part)
         return change
 
     def _replace_by_spark(
-        self, log: Log, table: Table, differing: arrow_diff.RowDiff, stamp: WriteStamp, scope: RowScope | None, part: str
+        self, delta_table: DeltaTable, table: Table, differing: arrow_diff.RowDiff, stamp: WriteStamp, scope: RowScope | None, part: str
     ) -> None:
         """Write a difference; a table of few rows becomes one file."""
         keys, rows = differing.replaced(table), _stamped(table, differing.rows, stamp)
-        whole = arrow_diff.declared_rows(table, log, None) if keys else None
+        whole = arrow_diff.declared_rows(table, delta_table, None) if keys else None
         if not keys:
-            self._write_arrow(log, table.name, rows, stamp, part)
+            self._write_arrow(delta_table, table.name, rows, stamp, part)
         elif whole is not None:  # a plain overwrite would remove the table's clustering
             stay = arrow_diff.drop_keys(table, whole, keys)
-            self._write_arrow(log, table.name, pa.concat_tables([stay, rows]), stamp, part, {"replaceWhere": "true"})
+            self._write_arrow(delta_table, table.name, pa.concat_tables([stay, rows]), stamp, part, {"replaceWhere": "true"})
         elif (named := _named(table, differing.keys(table), scope)) is not None:
-            self._write_arrow(log, table.name, rows, stamp, part, {"replaceWhere": named.sql()})
+            self._write_arrow(delta_table, table.name, rows, stamp, part, {"replaceWhere": named.sql()})
         else:
             rows_of = {INSERT: differing.rows, DELETE: differing.gone}
             tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
             self._merge(table, arrow_diff.to_frame(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
 
     def _write_arrow(
-        self, log: Log | None, name: str, rows: pa.Table, stamp: WriteStamp, part: str, how: Mapping[str, str] | None = None
+        self, delta_table: DeltaTable | None, name: str, rows: pa.Table, stamp: WriteStamp, part: str, how: Mapping[str, str] | None = None
     ) -> None:
         """Write rows of this run by Spark, in one file."""
-        if log is not None and self.latest(name) != log.version():
+        if delta_table is not None and self.latest(name) != delta_table.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
         self._write(name, arrow_diff.to_frame(self.spark, rows).coalesce(1), stamp, part, how or {})
 
     def commit(
         self,
-        log: Log | None,
+        delta_table: DeltaTable | None,
         name: str,
         rows: pa.Table,
         author: Committer,
@@ -406,12 +390,12 @@ class Warehouse:
     ) -> bool:
         """Commit few rows to a local table as `commit_rows` does.
 
-        Returns False if Spark must do it. Raises WarehouseBusy if another commit followed the version of `log`.
+        Returns False if Spark must do it. Raises WarehouseBusy if another commit followed the version of `delta_table`.
         """
-        if log is None or not self._writes_plainly:
+        if delta_table is None or not self._writes_plainly:
             return False
         try:
-            return commit_rows(log, TABLES[name], rows, author, keys, within)
+            return commit_rows(delta_table, TABLES[name], rows, author, keys, within)
         except FileExistsError as error:
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too") from error
 
@@ -424,7 +408,7 @@ class Warehouse:
     ) -> RowChanges:
         table = TABLES[name]
         wanted = as_declared(rows, unstamped(table))
-        if self.is_empty(name):
+        if self.is_known_empty(name):
             return RowChanges(inserted=self._fill(name, wanted.withColumn(RUN_ID_COLUMN, F.lit(stamp.run_id)), stamp, part, count))
         present = self._within(name, scope)
         if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
@@ -468,7 +452,7 @@ class Warehouse:
         path = self.path(table.name)
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
         # MERGE takes its transaction from the session, so the settings must be reset for other writes.
-        transaction: dict[str, str | int] = {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}
+        transaction: dict[str, str | int] = {_TXN_APP: stamp.transaction(table.name, part), _TXN_VERSION: stamp.run_number}
         with self._merging, conf_overridden(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
             delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
         self._note(table.name, stamp)
@@ -492,9 +476,9 @@ def _named(table: Table, keys: set[arrow_diff.RowKey], scope: RowScope | None) -
     return named & scope if scope is not None and _keys_hold(table) else named
 
 
-def _log_of(path: str) -> Log | None:
-    """Log of a local table, None if there is no table."""
+def _delta_table_of(path: str) -> DeltaTable | None:
+    """A local table, None if there is none."""
     try:
-        return Log(path)
+        return DeltaTable(path)
     except TableNotFoundError:
         return None

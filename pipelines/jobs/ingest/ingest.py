@@ -50,9 +50,10 @@ from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.arrow_files import read_mapped
+from pipelines.warehouse.direct_commit import WriteStamp
 from pipelines.warehouse.predicates import RowScope
-from pipelines.warehouse.spark_diff import Watch
-from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
+from pipelines.warehouse.spark_diff import RowChanges, Watch
+from pipelines.warehouse.warehouse import Warehouse
 
 Values = TypeVar("Values", bound=Overlay[Any])
 
@@ -161,10 +162,10 @@ def ingest(
 
 def _lookup_rows(warehouse: Warehouse, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """Rows to look up, in a file of the driver if they are many."""
-    log = warehouse.log(name)
-    if log is not None:
+    delta_table = warehouse.delta_table(name)
+    if delta_table is not None:
         with suppress(DeltaError, OSError):  # delta-rs cannot read all that Spark can, and the disk may be full
-            return read_mapped(log, columns, None if scope is None else scope.arrow)
+            return read_mapped(delta_table, columns, None if scope is None else scope.arrow)
     return warehouse.read_arrow(name, scope, columns)
 
 
@@ -271,7 +272,7 @@ class _Ingest:
         else:
             rows = self._frames(places, names)
         touched = self.done.touched
-        if warehouse.is_empty("events"):
+        if warehouse.is_known_empty("events"):
             touched.whole |= clusters_of(self.files)
         touched.whole |= places.other_clusters
         # Facts of a cluster are removed with the last of its files.
@@ -281,7 +282,8 @@ class _Ingest:
             scope = self.done.scopes[table] = places.scope(position, unit)
             watch = Watch(("cluster", "group", "event"), "file_time_max_at", self._note_changes) if table == "events" else None
             count = counts.get(table)
-            if table == "events" and count and not is_local and warehouse.is_empty(table):  # otherwise each reading task would write a file
+            # Otherwise each reading task would write a file.
+            if table == "events" and count and not is_local and warehouse.is_known_empty(table):
                 wanted = wanted.coalesce(-(-count // _EVENTS_A_FILE))
             changed = without_run(table).empty_table() if count == 0 else wanted
             self.done.changes[table] = warehouse.replace(table, changed, self.stamp, scope, count=count, watch=watch)

@@ -18,8 +18,9 @@ from pipelines.schema.tables import VERSIONED, without_run
 from pipelines.spark.results import fetch_rows
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since, rows_stayed
+from pipelines.warehouse.direct_commit import WriteStamp
 from pipelines.warehouse.predicates import RowScope, among, equals
-from pipelines.warehouse.warehouse import Warehouse, WriteStamp
+from pipelines.warehouse.warehouse import Warehouse
 
 _OF_FILES: dict[str, tuple[str, RowScope | None]] = {
     "unknown_in_files": ("file", None),

@@ -281,7 +281,7 @@ class Runs:
         """Add an entry without Spark; return False if that can't be."""
         for _ in range(_TRIES):
             with suppress(WarehouseBusy):  # another process was first, and the entry follows its own
-                return self._warehouse.commit(self._warehouse.log(RUNS), RUNS, rows, Committer(run_id))
+                return self._warehouse.commit(self._warehouse.delta_table(RUNS), RUNS, rows, Committer(run_id))
         return False
 
     def _first_of(self, run_ids: list[str]) -> str:
@@ -310,10 +310,10 @@ class Runs:
 
     def _update_directly(self, run_id: str, values: Mapping[str, object], status: str | None) -> bool:
         """Change the entry without Spark; return False if that can't be."""
-        log, its_own = self._warehouse.log(RUNS), scopes.equals("run_id", run_id)
+        delta_table, its_own = self._warehouse.delta_table(RUNS), scopes.equals("run_id", run_id)
         scope = its_own & scopes.equals("status", status) if status else its_own
-        rows = None if log is None else read_local(log, TABLES[RUNS].column_names, scope.arrow)
-        if log is None or rows is None:
+        rows = None if delta_table is None else read_local(delta_table, TABLES[RUNS].column_names, scope.arrow)
+        if delta_table is None or rows is None:
             return False
         if not rows.num_rows:
             return True
@@ -321,7 +321,7 @@ class Runs:
             name: list(value.items()) or None if isinstance(value, Mapping) else value for name, value in values.items()
         }
         table = cast_to_schema(TABLES[RUNS], pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema()))
-        return self._warehouse.commit(log, RUNS, table, Committer(run_id), {(run_id,)}, its_own)
+        return self._warehouse.commit(delta_table, RUNS, table, Committer(run_id), {(run_id,)}, its_own)
 
 
 def _retry(write: Callable[[], object]) -> None:

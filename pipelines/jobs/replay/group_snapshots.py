@@ -151,7 +151,7 @@ def plan_resume(
     checkpoints = StoredCheckpoints(
         {cluster: _boundaries(cluster_facts.logs_end, known[cluster], rules) for cluster, cluster_facts in facts.items()}
     )
-    if warehouse.is_empty(SNAPSHOTS):
+    if warehouse.is_known_empty(SNAPSHOTS):
         return checkpoints
     versions, all_of = (catalogue_version(), model_version()), set(whole)
     rows = warehouse.read_arrow(SNAPSHOTS, scopes.among("cluster", touched.clusters), _COLUMNS)

@@ -296,7 +296,7 @@ class _Replay:
         parts: list[DataFrame | pa.Table] = []
         if replayed is not None:
             parts.append(replayed.frame(spark).select(*columns) if replayed.local is None else replayed.local.select(columns))
-        if not self.warehouse.is_empty("rebalances"):
+        if not self.warehouse.is_known_empty("rebalances"):
             named = self._named_rebalances()
             stay = self._staying() if named is None else self._staying() & among(columns[0], named)
             parts.append(self.warehouse.read_rows("rebalances", stay, columns))
@@ -322,7 +322,7 @@ class _Replay:
         following = among("root_cause", FOLLOWING)
         columns = ("cluster", "group", "rebalance_id", "started_at", "joined_at")
         frames = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
-        if not self.warehouse.is_empty("rebalances"):
+        if not self.warehouse.is_known_empty("rebalances"):
             frames.append(self.warehouse.read_arrow("rebalances", self._staying() & following, columns))
         for rows in frames:
             started = pc.coalesce(rows["started_at"], rows["joined_at"]).cast(pa.int64()).to_pylist()
@@ -334,7 +334,7 @@ class _Replay:
         """Groups to replay in clusters that are not replayed as a whole."""
         groups = {cluster: set(names) for cluster, names in self.touched.groups.items() if cluster not in self.whole}
         rest = sorted(self.touched.events.keys() - self.whole)
-        if rest and not self.warehouse.is_empty("rebalances"):
+        if rest and not self.warehouse.is_known_empty("rebalances"):
             lasting = among("cluster", rest) & ~is_null("at_least_seconds") & equals("system", KAFKA)
             for row in self.warehouse.read_arrow("rebalances", lasting, ("cluster", "group")).to_pylist():
                 groups.setdefault(row["cluster"], set()).add(row["group"])
@@ -389,7 +389,7 @@ class _Replay:
 
     def _clusters_naming_readers(self, clusters: set[str]) -> set[str]:
         """The clusters with rows that name reading groups."""
-        tables = [name for name in READER_TABLES if not self.warehouse.is_empty(name)] if clusters else []
+        tables = [name for name in READER_TABLES if not self.warehouse.is_known_empty(name)] if clusters else []
         rows = (self.warehouse.read_arrow(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
         return {cluster for column in rows for cluster in column.unique().to_pylist()}
 
@@ -421,7 +421,7 @@ class _Replay:
 
     def _with_rocket(self, clusters: set[str]) -> set[str]:
         """The clusters with events of RocketMQ."""
-        if not clusters or self.warehouse.is_empty("events"):
+        if not clusters or self.warehouse.is_known_empty("events"):
             return set()
         of_rocketmq = among("cluster", clusters) & among("event", ROCKET_EVENTS)
         return {cluster for (cluster,) in self.warehouse.distinct("events", of_rocketmq, ("cluster",))}
@@ -429,7 +429,7 @@ class _Replay:
     def _without(self, clusters: set[str]) -> set[str]:
         """The clusters without events of RocketMQ that still have rows of it."""
         of_rocketmq = among("cluster", clusters) & equals("system", ROCKETMQ)
-        tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
+        tables = [name for name in ROCKET_TABLES if not self.warehouse.is_known_empty(name)] if clusters else []
         return {cluster for name in tables for cluster in self.warehouse.read_arrow(name, of_rocketmq, ("cluster",))["cluster"].to_pylist()}
 
     def _collect(self, table: str, rows: TableRows, scope: RowScope) -> None:

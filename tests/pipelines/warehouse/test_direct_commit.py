@@ -114,7 +114,7 @@ def test_only_files_with_changed_rows_are_rewritten(warehouse: Opened) -> None:
     place = warehouse(NAME)
     for number in (1, 2, 3):
         place.replace(NAME, arrow(*(allocation("g", each) for each in "abc"[:number])), stamp(number))
-    log = place.log(NAME)
+    log = place.delta_table(NAME)
     changed = place.read_arrow(NAME).filter(pc.field("client_id") == "b")
     assert log is not None
     key = changed[TABLES[NAME].key[0]].to_pylist()
@@ -165,7 +165,7 @@ def test_a_row_that_a_constraint_refuses_is_refused(warehouse: Opened, values: d
 
 def test_of_two_commits_at_once_one_is_made(warehouse: Opened) -> None:
     place = warehouse(NAME)
-    log = place.log(NAME)
+    log = place.delta_table(NAME)
     assert log is not None
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
     rows = place.read_arrow(NAME)
@@ -192,7 +192,7 @@ def test_a_full_disk_is_told_by_spark(warehouse: Opened, monkeypatch: pytest.Mon
 
     place = warehouse(NAME)
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
-    rows, log = place.read_arrow(NAME), place.log(NAME)
+    rows, log = place.read_arrow(NAME), place.delta_table(NAME)
     assert log is not None
     monkeypatch.setattr("pipelines.warehouse.direct_commit.put_commit", full)
     assert not commit_rows(log, TABLES[NAME], rows, Committer("run-2"))

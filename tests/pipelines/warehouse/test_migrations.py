@@ -18,7 +18,8 @@ from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pipelines.warehouse.warehouse import Warehouse, WriteStamp
+    from pipelines.warehouse.direct_commit import WriteStamp
+    from pipelines.warehouse.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +27,7 @@ AT = datetime(2024, 3, 31, 1, 2, 3, 456789, tzinfo=UTC)
 
 
 def stamp(number: int) -> WriteStamp:
-    from pipelines.warehouse.warehouse import WriteStamp
+    from pipelines.warehouse.direct_commit import WriteStamp
 
     return WriteStamp(f"run-{number}", number, "test/1")
 
