@@ -7,7 +7,7 @@ that end in `_at` are microseconds since 1970 (UTC), durations are seconds, unkn
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from models.times import first_known
 
@@ -32,14 +32,11 @@ class Evidence:
     inferred: bool = False
 
 
-CANDIDATES = ", one of "
-"""Between an action and the number of members of which one did it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Person:
     """A member as offender or blocker; `reason` is its action."""
 
+    ONE_OF: ClassVar[str] = ", one of "  # before the number of candidates
     member_id: str | None
     client_id: str | None
     instance_id: str | None
@@ -50,7 +47,7 @@ class Person:
     @property
     def act(self) -> str:
         """The reason without the number of candidates and what the member's own log adds."""
-        return self.reason.partition(": ")[0].partition(CANDIDATES)[0]
+        return self.reason.partition(": ")[0].partition(self.ONE_OF)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, waits
+from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, root_cause_entry, waits
 from conf.causes import cause as cause_entry
-from conf.causes import root_cause_entry
 from dashboards.answer import presence
 from dashboards.answer.applicable_advice import applicable_advice, versions_of, with_applicable_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
-from dashboards.answer.totals import RebalanceTally, Verdicts, first, heaviest
+from dashboards.answer.totals import RebalanceTally, Verdicts, heaviest, unknown_last
 from dashboards.view import answer as data
 from dashboards.view.row_access import AnyRow, column, evidence_lines, member_name
 from dashboards.wording.story import savings
@@ -219,7 +218,7 @@ def who(person: AnyRow) -> data.Person:
 
 def outages(rows: Iterable[AnyRow]) -> list[data.Outage]:
     """Outages of partitions, by time."""
-    return sorted(map(_outage, rows), key=lambda item: (first(item.offline_at), item.topic, item.partition))
+    return sorted(map(_outage, rows), key=lambda item: (unknown_last(item.offline_at), item.topic, item.partition))
 
 
 def group_timelines(transitions: Iterable[AnyRow]) -> list[data.Lane]:
@@ -383,7 +382,7 @@ def at_risk(rows: Iterable[AnyRow], files: Sequence[data.LogFile]) -> list[data.
     """Groups whose committed offsets are lost or will expire soon."""
     ends = {item.cluster: item.last_at or 0 for item in sorted(files, key=lambda item: item.last_at or 0)}
     risks = [item for item in map(_at_risk, rows) if item.is_lost or _is_deserted(item, ends.get(item.cluster, 0))]
-    return sorted(risks, key=lambda item: (first(item.expires_at), item.group))
+    return sorted(risks, key=lambda item: (unknown_last(item.expires_at), item.group))
 
 
 def _is_deserted(item: data.AtRisk, logs_end: int) -> bool:
@@ -480,14 +479,14 @@ def _rows(analysis: AnyRow, name: str) -> Iterable[AnyRow]:
 
 
 def _by_load(item: data.Move) -> tuple[object, ...]:
-    return (*first(item.left_at if item.loaded_at is None else item.loaded_at), item.cluster, item.group)
+    return (*unknown_last(item.left_at if item.loaded_at is None else item.loaded_at), item.cluster, item.group)
 
 
 def _by_moment(item: data.Divergence) -> tuple[object, ...]:
-    return (*first(item.at), item.cluster, item.group or "", item.observed)
+    return (*unknown_last(item.at), item.cluster, item.group or "", item.observed)
 
 
 def _worst_first(row: AnyRow) -> tuple[object, ...]:
     severity = column(row, "severity")
     rank = data.SEVERITIES_WORST_FIRST.index(severity) if severity in data.SEVERITIES_WORST_FIRST else len(data.SEVERITIES_WORST_FIRST)
-    return (rank, -column(row, "stopped_seconds"), *first(column(row, "started_at")), column(row, "incident_id"))
+    return (rank, -column(row, "stopped_seconds"), *unknown_last(column(row, "started_at")), column(row, "incident_id"))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
-from dashboards.answer.totals import first
+from dashboards.answer.totals import unknown_last
 from dashboards.view import answer as data
 from dashboards.view import charts as pictured
 from dashboards.view.row_access import AnyRow, column, evidence_lines, member_name
@@ -102,4 +102,4 @@ def broker_outages(rows: Iterable[AnyRow]) -> list[pictured.BrokerOutage]:
         )
         for row in rows
     ]
-    return sorted(outages, key=lambda item: (first(item.down_at), item.cluster, item.node))
+    return sorted(outages, key=lambda item: (unknown_last(item.down_at), item.cluster, item.node))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from conf.causes import causes, incident_kinds
-from dashboards.answer.totals import first
+from dashboards.answer.totals import unknown_last
 from dashboards.view import answer as data
 from dashboards.view import charts as pictured
 from dashboards.view.row_access import column, evidence_lines
@@ -19,7 +19,7 @@ _TITLES = {"multi_topic_skew": "Topics shared out unevenly"}
 
 def conditions(rows: Iterable[Any]) -> list[data.Condition]:
     """Standing faults, oldest first."""
-    return sorted(map(_condition, rows), key=lambda item: (first(item.started_at), item.cluster, item.group, item.kind))
+    return sorted(map(_condition, rows), key=lambda item: (unknown_last(item.started_at), item.cluster, item.group, item.kind))
 
 
 def _condition(row: Any) -> data.Condition:

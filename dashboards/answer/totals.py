@@ -213,6 +213,24 @@ class RebalanceTotals:
                 self.last_at = time if self.last_at is None else max(self.last_at, time)
 
 
+@dataclass(slots=True)
+class Doubt:
+    """Rebalances with one unsure cause and the same rivals."""
+
+    count: int = 0
+    confidence: float = 0.0
+    """Sum of their confidences."""
+    groups: set[str] = field(default_factory=set)
+    deciding_files: DecidingFiles = field(default_factory=DecidingFiles)
+
+    def add(self, item: data.Rebalance) -> None:
+        """Add a rebalance."""
+        self.count += 1
+        self.confidence += item.confidence
+        self.groups.add(item.group)
+        self.deciding_files.add(item)
+
+
 class RebalanceTally:
     """Sums over all rebalances, and the worst `kept_max` (None: all)."""
 
@@ -222,7 +240,7 @@ class RebalanceTally:
         self.sums = RebalanceTotals()
         self.by_offender: defaultdict[OffenderKey, OffenderTotals] = defaultdict(OffenderTotals)
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
-        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), DecidingFiles()])
+        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], Doubt] = defaultdict(Doubt)
         self._incidents_of: defaultdict[str, list[str]] = defaultdict(list)  # an outage's rebalances are also those of their groups
         for incident, members in (incidents or {}).items():
             for rebalance in members:
@@ -261,11 +279,7 @@ class RebalanceTally:
 
     def _doubt(self, item: data.Rebalance) -> None:
         rivals = tuple(name for name, value in item.alternatives if value >= RIVAL_MIN)
-        doubt = self._unsure[item.system, item.cause, rivals, kind_of_file(item.settled_by or "")]
-        doubt[0] += 1
-        doubt[1] += item.confidence
-        doubt[2].add(item.group)
-        doubt[3].add(item)
+        self._unsure[item.system, item.cause, rivals, kind_of_file(item.settled_by or "")].add(item)
 
     def _charge(self, item: data.Rebalance) -> None:
         caused, blocked = set(map(self._named, item.offenders)), set(map(self._named, item.blockers))
@@ -292,19 +306,19 @@ class RebalanceTally:
 
     def open_questions(self) -> list[data.OpenQuestion]:
         """Doubts, most frequent first."""
-        ordered = sorted(self._unsure.items(), key=lambda pair: (-pair[1][0], pair[0]))
+        ordered = sorted(self._unsure.items(), key=lambda pair: (-pair[1].count, pair[0]))
         return [
             data.OpenQuestion(
                 system=system,
                 cause=cause,
                 cause_title=cause_entry(system, cause).title,
                 rivals=tuple(cause_entry(system, name).title for name in rivals),
-                settled_by=str(settling) or None,
-                count=count,
-                confidence=confidence / count,
-                groups=tuple(sorted(groups)),
+                settled_by=str(doubt.deciding_files) or None,
+                count=doubt.count,
+                confidence=doubt.confidence / doubt.count,
+                groups=tuple(sorted(doubt.groups)),
             )
-            for (system, cause, rivals, _), (count, confidence, groups, settling) in ordered
+            for (system, cause, rivals, _), doubt in ordered
         ]
 
     def offenders(self) -> list[data.Offender]:
@@ -345,14 +359,14 @@ def ranked(doers: Mapping[OffenderKey, OffenderTotals]) -> list[data.Offender]:
     )
 
 
-def first(when: int | None) -> tuple[bool, int]:
+def unknown_last(when: int | None) -> tuple[bool, int]:
     """Sort key of a time, unknown times last."""
     return (when is None, when or 0)
 
 
 def time_key(item: data.Rebalance) -> tuple[object, ...]:
     """Sort key of rebalances by time, unknown times last."""
-    return (*first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
+    return (*unknown_last(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
 
 
 def by_count(counts: Counter[str]) -> tuple[tuple[str, int], ...]:

@@ -464,7 +464,7 @@ class Answer:
     """Everything shown by one page or screen.
 
     Incidents and offenders are sorted worst first, the rest by time. `parts` (by rebalance id) and the fields after it
-    are for pages only, and empty for screens.
+    are for pages only, and empty for screens; but `remedies` are for both.
     """
 
     totals: Totals
@@ -497,4 +497,4 @@ class Answer:
     """Proofs by rebalance id, in parts (kind, text)."""
     settings: Sequence[SettingAdvice] = field(default_factory=tuple)
     remedies: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Settings that would have helped, by incident id; for screens, too."""
+    """Settings that would have helped, by incident id."""

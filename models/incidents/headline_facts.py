@@ -341,7 +341,7 @@ class OutageFacts:
     at_risk_count: int
     coordinator_count: int
     consequences: LossConsequences = LossConsequences()
-    is_begun_earlier: bool = False
+    has_begun_unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,11 @@ def outage(facts: OutageFacts) -> str:
 
 def _vacant(facts: OutageFacts) -> str:
     """How long there was no leader."""
-    if facts.longest_seconds == 0 and not facts.is_begun_earlier:
+    if facts.longest_seconds == 0 and not facts.has_begun_unseen:
         return "at once with another leader"
     lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
     lengths = [] if facts.longest_seconds == 0 else [lasted]
-    return ", ".join(["without leader", *lengths, *(["begun before these lines"] if facts.is_begun_earlier else [])])
+    return ", ".join(["without leader", *lengths, *(["begun before these lines"] if facts.has_begun_unseen else [])])
 
 
 def _elected_uncleanly(facts: OutageFacts) -> str:

@@ -73,7 +73,7 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     if leaves and not context.joiners and not _has_timed_out(context):
         actions = dict.fromkeys(weights.VANISHED.of, leaves)
         return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in weights.VANISHED.of.items()]
-    if is_right_after_assignment(context):
+    if may_follow_failed_write(context):
         shares = weights.FOLLOWED_AT_ONCE if _is_followed_once(context) else weights.STORE_FAILED_AT_ONCE
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in shares.of.items()]
     if window.state_before is None and _has_initial_delay(context) and not had_members(context):
@@ -203,8 +203,11 @@ def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
     return max((action.at for action in context.actions if action.at <= context.start and context.actor(action) == actor), default=0)
 
 
-def is_right_after_assignment(context: RebalanceContext) -> bool:
-    """Whether the assignment of moments ago could not be written."""
+def may_follow_failed_write(context: RebalanceContext) -> bool:
+    """Whether the last assignment was not written, or perhaps was not.
+
+    It may not have been if it came just before.
+    """
     previous = context.previous
     if was_sync_given_up(context):
         return True

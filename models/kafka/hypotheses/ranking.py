@@ -16,7 +16,7 @@ from models.kafka.hypotheses.departures import by_removed_members
 from models.kafka.hypotheses.elimination import (
     by_elimination,
     has_store_failed_silently,
-    is_right_after_assignment,
+    may_follow_failed_write,
     may_have_failed_to_store,
     start_not_seen,
     was_sync_given_up,
@@ -185,7 +185,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return store_failed(context, None), None
     if nobody_before and may_have_failed_to_store(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
-    if trigger is not None and trigger.at > context.start and is_right_after_assignment(context) and not _has_own_reason(context, trigger):
+    if trigger is not None and trigger.at > context.start and may_follow_failed_write(context) and not _has_own_reason(context, trigger):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()], None
     if missed := by_missed_syncs(context):
         return missed, None

@@ -164,7 +164,7 @@ class RebalanceContext:
     @cached_property
     def departed(self) -> dict[str, MemberAction]:
         """Departures in this rebalance, by actor."""
-        return self.first_by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, is_effective=True)
+        return self.first_by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, of_effective=True)
 
     @cached_property
     def members_before(self) -> dict[str, str | None]:
@@ -374,9 +374,9 @@ class RebalanceContext:
         before = self.members_before
         if event is None or not before:
             return []
-        news = {actor: member for actor, member in self.members_after.items() if actor not in before and actor not in self.joiners}
-        named = [actor for actor in news if actor in self.known.clients and not self.is_ambiguous(actor)]
-        return [MemberAction(ActionKind.JOIN, self.start, news[actor], actor, None, None, None, event) for actor in named]
+        newcomers = {actor: member for actor, member in self.members_after.items() if actor not in before and actor not in self.joiners}
+        named = [actor for actor in newcomers if actor in self.known.clients and not self.is_ambiguous(actor)]
+        return [MemberAction(ActionKind.JOIN, self.start, newcomers[actor], actor, None, None, None, event) for actor in named]
 
     @property
     def knows_all_after(self) -> bool:
@@ -384,22 +384,22 @@ class RebalanceContext:
         count = self.window.members_after
         return bool(count) and len(self.members_after) == count
 
-    def first_by_actor(self, *kinds: ActionKind, is_effective: bool = False) -> dict[str, MemberAction]:
-        """First effective one of each actor among actions of these kinds.
+    def first_by_actor(self, *kinds: ActionKind, of_effective: bool = False) -> dict[str, MemberAction]:
+        """First action of these kinds of each actor.
 
-        A coordinator's line is preferred.
+        Of the effective ones alone if asked for; a coordinator's line is preferred.
         """
-        known = self._firsts.get((kinds, is_effective))
+        known = self._firsts.get((kinds, of_effective))
         if known is not None:
             return known
         first_actions: dict[str, MemberAction] = {}
         for action in self.actions_of(*kinds):
             actor = self.actor(action)
-            if self._is_superseded_by_coordinator(action, actor) or (is_effective and not self.is_effective(action)):
+            if self._is_superseded_by_coordinator(action, actor) or (of_effective and not self.is_effective(action)):
                 continue
             if actor is not None and (actor not in first_actions or (action.is_certain and not first_actions[actor].is_certain)):
                 first_actions[actor] = action
-        return self._firsts.setdefault((kinds, is_effective), first_actions)
+        return self._firsts.setdefault((kinds, of_effective), first_actions)
 
     @cached_property
     def _firsts(self) -> dict[tuple[tuple[ActionKind, ...], bool], dict[str, MemberAction]]:

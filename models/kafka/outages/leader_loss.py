@@ -37,7 +37,7 @@ class LeaderLoss:
     """
 
     began_at: int
-    is_begun_earlier: bool
+    has_begun_unseen: bool
     """Whether it began unseen; then `began_at` is its last moment."""
     ended_at: int | None
     cause: str
@@ -136,7 +136,7 @@ def leader_loss(history: PartitionHistory, stage: PartitionStage, vacancy: Vacan
     quorum_losses = stage.controllers.missing(began_at, ended_at) if cause == "unknown" and isr else []
     return LeaderLoss(
         began_at=began_at,
-        is_begun_earlier=departure is None and begins_unseen(leaderless, after),
+        has_begun_unseen=departure is None and begins_unseen(leaderless, after),
         ended_at=ended_at,
         cause="no_controller" if quorum_losses else cause,
         ended_by=_ended_by(replicas, isr, leader, after),

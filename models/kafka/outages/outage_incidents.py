@@ -294,7 +294,7 @@ def _outage_facts(rows: Sequence[PartitionOutage], longest: float | None) -> Out
         longest_seconds=longest,
         at_risk_count=sum(bool(row.at_risk) for row in rows),
         coordinator_count=sum(row.topic == OFFSETS_TOPIC for row in rows),
-        is_begun_earlier=any(row.offline_at is None for row in rows),
+        has_begun_unseen=any(row.offline_at is None for row in rows),
     )
 
 

@@ -55,7 +55,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, vaca
         outage_id=make_id("outage", cluster, *history.key, *leader_epoch_key(epoch, loss.began_at)),
         topic=history.topic,
         partition=history.partition,
-        offline_at=None if loss.is_begun_earlier else loss.began_at,
+        offline_at=None if loss.has_begun_unseen else loss.began_at,
         online_at=loss.ended_at,
         cause=loss.cause,
         ended_by=loss.ended_by,

@@ -40,7 +40,7 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.line_delays import stamp_width_us
 from models.kafka.reconstruction.classic_states import RebalanceWindow
-from models.rows import CANDIDATES, Person
+from models.rows import Person
 from models.tolerances import whole
 from models.units import US_PER_MS, US_PER_SECOND
 
@@ -145,13 +145,13 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
     joined, groups_own = context.window.joined, context.roster.members
     if joined is None or phase_deadline_us(context) is None:
         return []
-    assigning_actors = [
+    replacements = [
         event
         for event in context.facts.leaders_replaced
         if event.instance_id and event.place.file == joined.place.file and 0 <= joined.time_us - event.time_us <= LAST_MOMENT_US
     ]
-    known = [event for event in assigning_actors if event.member_id in groups_own or event.fields.get("new_leader") in groups_own]
-    leaders = known or (assigning_actors if len(assigning_actors) == 1 else [])
+    known = [event for event in replacements if event.member_id in groups_own or event.fields.get("new_leader") in groups_own]
+    leaders = known or (replacements if len(replacements) == 1 else [])
     return [context.roster.person(event.member_id, None, event.instance_id, NOT_BACK, is_first=True) for event in leaders[:1]]
 
 
@@ -182,7 +182,7 @@ def _one_of(context: RebalanceContext, members: Mapping[str, str | None], reason
     if count == 1 and complete:
         return _people(context, members, reason)
     if complete and count <= CANDIDATES_MAX:
-        return _people(context, members, f"{reason}{CANDIDATES}{count}")
+        return _people(context, members, f"{reason}{Person.ONE_OF}{count}")
     return [Person(None, None, None, None, reason, first=True)]
 
 

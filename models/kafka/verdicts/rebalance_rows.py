@@ -92,6 +92,7 @@ class VerdictWriter:
         best = judgement.best
         offenders = self._offenders(context, judgement)
         row = self._row(context, judgement, offenders)
+        self._note_departures(context, best.actions or _actions_behind(judgement))
         self._weigh_damage(row, context.start)
         history.rebalances.append(row)
         history.rebalance_members.extend(self._members(context, row, best.actions))
@@ -131,9 +132,7 @@ class VerdictWriter:
         sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(logged_at(window.joined), logged_at(window.ended))
         duration = None if _goes_back(window.started, window.joined, ended_line) else seconds(started, ended)
         delay = self._initial_delay(context, join_seconds)
-        actions = [*best.actions, *best.supporting_actions]
-        if judgement.trigger is not None:
-            actions.append(judgement.trigger)
+        actions = _actions_behind(judgement)
         members_after = window.members_after if window.members_after is not None else (len(context.members_after) or None)
         members_before = window.members_before if window.members_before is not None else (len(context.members_before) or None)
         confidence, alternatives = judgement.shares()
@@ -180,7 +179,7 @@ class VerdictWriter:
             advice_id=_ADVISED_REASONS.get(context.reason_id or "")
             or (root if root in _ADVISED_ROOTS else behind_the_wait(context, waited_for))
             or best.cause.value,
-            measurements_ms=self._measurements(context, best.cause, best.actions or actions),
+            measurements_ms=numbers_of(context, best.cause, best.actions or actions, self._gone_at),
         )
 
     def _cost(self, context: RebalanceContext, by_all: float | None) -> RebalanceCost:
@@ -214,15 +213,17 @@ class VerdictWriter:
         client = event.client_id or self.roster.client_of(event.member_id) or event.member_id
         return settled_by(settles, event.node, client, event.time_us, window.reached_at) if settles is not None else None
 
-    def _measurements(self, context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> dict[str, float]:
-        measurements = numbers_of(context, cause, actions, self._gone_at)
+    def _note_departures(self, context: RebalanceContext, actions: Iterable[MemberAction]) -> None:
+        """Note when members left or expired, and which are back.
+
+        The next rebalances are measured from there.
+        """
         for action in (*context.departed.values(), *actions):
             actor = context.actor(action)
             if actor is not None and action.kind in {ActionKind.LEAVE, ActionKind.EXPIRE}:
                 self._gone_at[actor] = action.at
         for actor in context.members_after:
             self._gone_at.pop(actor, None)
-        return measurements
 
     def _initial_delay(self, context: RebalanceContext, join_seconds: float | None) -> float | None:
         """Seconds explained by group.initial.rebalance.delay.ms.
@@ -426,6 +427,12 @@ _ADVISED_ROOTS = frozenset(
 
 _ADVISED_REASONS = {"over_capacity_on_load": GROUP_FULL}
 """Reasons of the coordinator with advice of their own."""
+
+
+def _actions_behind(judgement: Ranking) -> list[MemberAction]:
+    """Actions behind the verdict."""
+    best, trigger = judgement.best, judgement.trigger
+    return [*best.actions, *best.supporting_actions, *([] if trigger is None else [trigger])]
 
 
 def _is_untold(row: Rebalance) -> bool:

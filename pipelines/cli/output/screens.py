@@ -218,12 +218,13 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
         return
     heading(console, "What to do")
     shown = list(by_advice.items())[: None if verbose else REMEDIES_SHOWN]
-    for (title, advice), settings in shown:
-        say(console, f"{title} (incident{'s' if len(settings) > 1 else ''} {listed([str(item.number) for item in settings], 6)})", indent=1)
-        for text in dict.fromkeys(text for item in settings[: None if verbose else 1] for text in item.measured):
+    for (title, advice), incidents in shown:
+        numbers = listed([str(item.number) for item in incidents], 6)
+        say(console, f"{title} (incident{'s' if len(incidents) > 1 else ''} {numbers})", indent=1)
+        for text in dict.fromkeys(text for item in incidents[: None if verbose else 1] for text in item.measured):
             say(console, text, indent=3, hang=2, style="dim")
         advise(console, advice if verbose else advice[:REMEDIES_SHOWN], indent=3)
-        if brokers := [broker for item in settings for broker in item.lost_brokers]:
+        if brokers := [broker for item in incidents for broker in item.lost_brokers]:
             if_down(console, brokers, indent=3)
     if len(by_advice) > len(shown):
         say(console, f"and for {counted(len(by_advice) - len(shown), 'other cause')}; -v shows all", indent=1, style="dim")

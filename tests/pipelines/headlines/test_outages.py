@@ -27,8 +27,8 @@ TOLD: dict[HeadlineFacts, str] = {
     ),
     replace(ONE, longest_seconds=None): "broker 2 went: a-0 without leader, still open",
     replace(ONE, brokers=(), longest_seconds=0.0): "a-0 at once with another leader",
-    replace(ONE, brokers=(), longest_seconds=0.0, is_begun_earlier=True): "a-0 without leader, begun before these lines",
-    replace(TWO, is_begun_earlier=True): "broker 2 went: 2 partitions without leader, up to 40 s, begun before these lines",
+    replace(ONE, brokers=(), longest_seconds=0.0, has_begun_unseen=True): "a-0 without leader, begun before these lines",
+    replace(TWO, has_begun_unseen=True): "broker 2 went: 2 partitions without leader, up to 40 s, begun before these lines",
     replace(TWO, at_risk_count=1, coordinator_count=2, consequences=LossConsequences(2, 1)): (
         "broker 2 went: 2 partitions without leader, up to 40 s; 1 of the new leaders was not in sync, "
         "so that acknowledged records may be lost; 2 of them held coordinators; "
