@@ -35,8 +35,8 @@ class Heading:
 
 
 _EVIDENCE = Heading("Evidence", "places")
-AVOIDED = (Heading("Avoided", "number"), Heading("Perhaps", "number"), Heading("More", "number"))
-SAVED = (Heading("Stood still", "number"), Heading("Saved", "number"), Heading("Over members", "number"))
+AVOIDED = (Heading("Avoided", "number"), Heading("Perhaps", "number"), Heading("Added", "number"))
+SAVED = (Heading("Stood still", "number"), Heading("Saved", "number"), Heading("Member time saved", "number"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _conditions(answer: Answer, base: str) -> Grid:
     rows = [
         [
             visible(item.group),
-            item.title + (", still so" if item.ended_at is None else ""),
+            item.title + (" (ongoing)" if item.ended_at is None else ""),
             item.started_at,
             item.ended_at,
             _names(item.members),
@@ -199,7 +199,7 @@ def _contested(answer: Answer) -> Grid:
     columns = (
         Heading("Group", "log"),
         Heading("Topic", "log"),
-        Heading("Had"),
+        Heading("Problem"),
         Heading("Queues", "log"),
         Heading("Longest", "number"),
         Heading("From", "stamp"),
@@ -210,7 +210,7 @@ def _contested(answer: Answer) -> Grid:
         [
             visible(item.group),
             visible(item.topic),
-            item.title + (", still so" if item.ended_at is None else ""),
+            item.title + (" (ongoing)" if item.ended_at is None else ""),
             _names(item.queues),
             _seconds(item.seconds),
             item.started_at,
@@ -307,7 +307,7 @@ def _settings(answer: Answer) -> Grid:
         Heading("Perhaps", "number"),
         *SAVED,
         Heading("It costs"),
-        Heading("Ask", "log"),
+        Heading("Command", "log"),
     )
     rows = [
         [
@@ -325,11 +325,11 @@ def _settings(answer: Answer) -> Grid:
 
 def _what_ifs(answer: Answer) -> Grid:
     columns = (
-        Heading("Under", "log"),
+        Heading("Configuration", "log"),
         *AVOIDED,
         *SAVED,
-        Heading("If"),
-        Heading("Ask", "log"),
+        Heading("Assumes"),
+        Heading("Command", "log"),
     )
     rows = [
         [
@@ -347,7 +347,7 @@ def _what_ifs(answer: Answer) -> Grid:
 def _what_if_groups(answer: Answer) -> Grid:
     columns = (
         Heading("Group", "log"),
-        Heading("Under", "log"),
+        Heading("Configuration", "log"),
         Heading("Rebalances", "number"),
         *AVOIDED,
         *SAVED,
@@ -377,9 +377,9 @@ def _broker_losses(answer: Answer) -> Grid:
         Heading("Broker", "log"),
         Heading("Cluster", "log"),
         Heading("Would have no leader", "number"),
-        Heading("Of", "number"),
+        Heading("Partitions led", "number"),
         Heading("Which, and why", "log"),
-        Heading("Ask", "log"),
+        Heading("Command", "log"),
     )
     rows = [
         [

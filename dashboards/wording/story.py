@@ -96,7 +96,7 @@ def savings(numbers: Mapping[str, float], rebalances: int, confidence: float | N
 def outcome(item: Rebalance) -> str:
     """The outcome in one or two words."""
     if item.outcome == "open" and item.protocol in NEWER_PROTOCOLS:
-        return "not told"
+        return "unknown"
     return item.outcome.replace("_", " ")
 
 
@@ -149,7 +149,7 @@ def _behind(item: Rebalance) -> str:
     if not item.root_cause:
         return ""
     entry = cause_entry(item.system, item.root_cause)
-    return f"Behind it stands: {entry.title.lower()}. {entry.meaning}"
+    return f"Root cause: {entry.title.lower()}. {entry.meaning}"
 
 
 def _followers(item: Rebalance) -> str:
@@ -179,7 +179,7 @@ def _blockers(item: Rebalance) -> str:
 def _end(item: Rebalance, clock: Clock) -> str:
     at = f" at {clock.full(item.ended_at)}" if item.ended_at is not None else ""
     if item.outcome == "stable":
-        sync = f"The assignment was there {duration(item.sync_seconds)} later. " if item.sync_seconds is not None else ""
+        sync = f"The assignment followed {duration(item.sync_seconds)} later. " if item.sync_seconds is not None else ""
         after = f" with {counted(item.members_after, 'member')}" if item.members_after is not None else ""
         generation = f" in generation {item.generation_after}" if item.generation_after is not None else ""
         lasted = f", {duration(item.duration_seconds)} after it began" if item.duration_seconds is not None else ""
@@ -221,5 +221,5 @@ def _cost(item: Rebalance) -> str:
     if item.pause_seconds:
         parts.append(f"A queue had no owner for up to {duration(item.pause_seconds)}.")
     if item.backlog_seconds:
-        parts.append(f"Messages of up to {duration(item.backlog_seconds)} may have come at once afterwards.")
+        parts.append(f"Up to {duration(item.backlog_seconds)} of queued messages may have arrived at once afterwards.")
     return " ".join(parts)

@@ -156,7 +156,7 @@ def _guessed(guesses: int) -> str:
 
 def faults(answer: Answer) -> list[str]:
     """RocketMQ: standing faults, and queues contested for longer than a handover takes."""
-    sentences = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
+    sentences = [f"{item.group}: {item.title.lower()}" + (" (ongoing)." if item.ended_at is None else ".") for item in answer.conditions]
     for item in answer.contested:
         if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
             longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"

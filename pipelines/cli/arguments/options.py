@@ -158,5 +158,5 @@ def form(as_json: AsJson = False, jsonl: AsJsonLines = False, csv: AsCsv = False
     """The single output form requested."""
     requested: list[OutputForm] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
     if len(requested) > 1:
-        raise UsageError(f"--{requested[0]} and --{requested[1]} can't be had at once")
+        raise UsageError(f"--{requested[0]} and --{requested[1]} cannot be combined")
     return requested[0] if requested else "people"

@@ -51,7 +51,7 @@ def analyze(
 ) -> int:
     """Show which groups rebalanced, how long, why, and who caused it."""
     if markdown and form != "people":
-        raise UsageError(f"--markdown and --{form} can't be had at once")
+        raise UsageError(f"--markdown and --{form} cannot be combined")
     if advise and form == "csv":
         raise UsageError("--csv has the table of rebalances; groupscope advise --csv has what --advise finds")
     if follow:

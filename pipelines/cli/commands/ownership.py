@@ -94,7 +94,7 @@ def _table(console: Console, rows: Sequence[Any], source: Source, limit: int) ->
         GridColumn("held by", [_holder(row) for row in shown], least=16),
         GridColumn(
             "lasted",
-            [duration((end - start) / MICROSECONDS) if start and end else "still so" for start, end in spans],
+            [duration((end - start) / MICROSECONDS) if start and end else "ongoing" for start, end in spans],
             is_right_aligned=True,
         ),
     ]

@@ -64,9 +64,9 @@ SparkConf = Annotated[
 
 Every = Annotated[
     str | None,
-    typer.Option("--every", metavar="SPAN", help="Run again and again, so often (30s, 5m, 1h), until told to stop.", rich_help_panel=o.HOW),
+    typer.Option("--every", metavar="SPAN", help="Repeat the run at this interval (30s, 5m, 1h) until stopped.", rich_help_panel=o.HOW),
 ]
-Once = Annotated[bool, typer.Option("--once", help="Run once; so it is without --every.", rich_help_panel=o.HOW)]
+Once = Annotated[bool, typer.Option("--once", help="Run once, the default without --every.", rich_help_panel=o.HOW)]
 Rebuild = Annotated[
     bool,
     typer.Option("--rebuild", help="Read everything again and replay it, as after a change of version or options.", rich_help_panel=o.HOW),
@@ -87,7 +87,7 @@ DataDocs = Annotated[
 ]
 Alert = Annotated[
     str | None,
-    typer.Option("--alert", metavar="URL", help="Tell of each new incident once: a web hook, or a URL of Apprise.", rich_help_panel=o.HOW),
+    typer.Option("--alert", metavar="URL", help="Send each new incident once, to a webhook or a URL of Apprise.", rich_help_panel=o.HOW),
 ]
 AlertAt = Annotated[
     Literal["info", "warning", "critical"],
@@ -109,7 +109,7 @@ RetentionDays = Annotated[
         metavar="N",
         min=1,
         max=DAYS_MAX,
-        help="Forget files that are gone, and what came of them, once their last record is so old; default: as set.",
+        help="Delete the rows of files that are gone once their last record is this old; default: the setting.",
         rich_help_panel=o.HOW,
     ),
 ]
@@ -180,7 +180,7 @@ def run(
 def _interval(every: str | None, *, once: bool, rebuild: bool) -> float | None:
     """Seconds between runs; None for a single one."""
     if every and (once or rebuild):
-        raise UsageError(f"--every and --{'once' if once else 'rebuild'} can't be had at once")
+        raise UsageError(f"--every and --{'once' if once else 'rebuild'} cannot be combined")
     return interval_seconds(every) if every else None
 
 

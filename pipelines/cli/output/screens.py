@@ -111,7 +111,7 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
     attention = [item for item in answer.incidents if item.severity != "info"]
     advised = set(list(dict.fromkeys((item.cause_title, item.advice) for item in attention))[:REMEDIES_SHOWN])
     for item in answer.conditions:
-        until = ", still so" if item.ended_at is None else ""
+        until = " (ongoing)" if item.ended_at is None else ""
         say(console, f"{item.group}: {item.title.lower()}, {clock.span(item.started_at, item.ended_at)}{until}", indent=1, hang=2)
         say(console, item.detail or f"clients {listed(list(item.members), 4)}", indent=3, hang=2, style="dim")
         if (item.title, item.advice) not in advised or verbose:
@@ -125,7 +125,7 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
         GridColumn("topic", [item.topic for item in shown], least=14),
         GridColumn("had", [item.title for item in shown]),
         GridColumn("queues", [f"{len(item.queues):,}" for item in shown], is_right_aligned=True),
-        GridColumn("longest", ["still so" if item.ended_at is None else duration(item.seconds) for item in shown], is_right_aligned=True),
+        GridColumn("longest", ["ongoing" if item.ended_at is None else duration(item.seconds) for item in shown], is_right_aligned=True),
         GridColumn("from", [clock.stamp(item.started_at) for item in shown], rank=1),
         GridColumn("to", [clock.stamp(item.ended_at) if item.ended_at is not None else "" for item in shown], rank=2),
         GridColumn("clients", [listed(list(item.owners), 2) if item.owners else "" for item in shown], rank=3, least=14),

@@ -104,4 +104,4 @@ def test_what_a_pause_of_a_queue_may_bring_afterwards() -> None:
     text = told(system="rocketmq", pause_seconds=15.0, duplicate_window=2.0, backlog_seconds=17.0)
 
     assert "For 2.0 s two members may have read the same queue." in text
-    assert "A queue had no owner for up to 15 s. Messages of up to 17 s may have come at once afterwards." in text
+    assert "A queue had no owner for up to 15 s. Up to 17 s of queued messages may have arrived at once afterwards." in text
