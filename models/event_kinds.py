@@ -330,6 +330,11 @@ EVENTS: dict[str, EventKind] = {
     ),
     "QuorumLost": _kind(_CONTROLLER, "The active controller hears from too few voters and gives up.", "node heard voters timeout_ms"),
     "QuorumElectionFailed": _kind(_CONTROLLER, "Too few voters answered to elect a controller.", "node silent refusing"),
+    "QuorumTurned": _kind(
+        _CONTROLLER,
+        "A node of the quorum of controllers leads it, follows its leader, or has none.",
+        "node state epoch leader from_state from_epoch from_leader timeout_ms voters",
+    ),
     "UncleanElectionEnabled": _kind(_CONTROLLER, "Unclean elections are allowed, or not.", "node topic allowed"),
     "ControllerNote": _kind(_CONTROLLER, "A known line that changes nothing in the model.", "node topic partition broker detail"),
     # RocketMQ clients, which allocate queues themselves. `partition` is the queue's number, `broker` has the queue.

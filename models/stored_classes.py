@@ -107,6 +107,7 @@ STORED: Mapping[str, str] = {
     "Skews": "models.kafka.observations.client_clocks:Skews",
     "Snapshot": "models.kafka.conformance.snapshots:Snapshot",
     "Span": "models.kafka.observations.reconciliation:ReconciliationSpan",
+    "QuorumTurns": "models.kafka.cluster.quorum_turns:QuorumTurns",
     "State": "models.kafka.coordinator.protocol.group_states:State",
     "StandingCondition": "models.incidents.standing_conditions:StandingCondition",
     "StandingConditions": "models.incidents.standing_conditions:StandingConditions",

@@ -122,6 +122,10 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.stale_leaders.lasting_us": Tolerance(
         10_000_000, "two looks for slow followers, replica.lag.time.max.ms / 2 = 5 s each (ReplicaManager.scala before 2.5)"
     ),
+    "kafka.quorum_elections.lasting_us": Tolerance(
+        9_000_000, "broker.session.timeout.ms, within which brokers must reach a leader; an election takes one or two seconds"
+    ),
+    "kafka.quorum_elections.restless_count": Tolerance(3),
     "kafka.under_replication.lag_us": Tolerance(60_000_000, "replica.lag.time.max.ms is 10 s, since Kafka 2.5 30 s"),
     "kafka.broker_clocks.tolerance_us": Tolerance(1_000_000),
     "kafka.broker_clocks.late_us": Tolerance(5_000_000),

@@ -216,6 +216,35 @@ class StaleLeaderFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class QuorumFacts:
+    """A quorum of controllers that lost its leader.
+
+    `node` knew none for the longest time. `epochs` are those of the first leader known and of the last line. `why` is `quorum_lost`,
+    `resigned`, `fetch_timeout` or empty; `silent` are voters that did not answer. `is_start` says that the node had just started,
+    `is_cut` that its first line is no beginning.
+    """
+
+    node: str | None
+    is_voter: bool
+    seconds: float
+    leader_before: str | None
+    leader_after: str | None
+    epochs: tuple[int, int]
+    election_count: int
+    why: str = ""
+    timeout_seconds: float | None = None
+    silent: tuple[str, ...] = ()
+    is_open: bool = False
+    is_start: bool = False
+    is_cut: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the node found its leader again in the same epoch."""
+        return self.leader_after is not None and not self.is_start and not self.is_cut and self.epochs[0] == self.epochs[1]
+
+
+@dataclass(frozen=True, slots=True)
 class ApartFacts:
     """Clients of a group that found no coordinator; the longest time.
 
@@ -435,6 +464,7 @@ HeadlineFacts: TypeAlias = (
     | LoadFacts
     | DiskFacts
     | StaleLeaderFacts
+    | QuorumFacts
     | ServerFacts
     | ApartFacts
     | RestorationFacts

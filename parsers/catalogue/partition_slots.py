@@ -30,6 +30,12 @@ _KEYED = re.compile(r"(?:^|, )([^ ,]+) -> [A-Z][A-Za-z]*\(([\d, -]*)\)")
 _VOTER = re.compile(r"ReplicaKey\(id=(\d{1,10})")
 _VOTE = re.compile(r"VoterState\(replicaKey=ReplicaKey\(id=(\d{1,10})[^()]*\), state=([A-Z]+)\)")
 _VOTER_STATES = (("silent", "UNRECORDED"), ("refusing", "REJECTED"))
+_QUORUM_STATE = re.compile(r"(Unattached|Voted|Prospective|Candidate|Resigned|Follower|Leader)(?:State)?\(")
+_QUORUM_EPOCH = re.compile(r"\bepoch=(\d{1,10})\b")
+_QUORUM_LEADER = re.compile(r"\b(?:leader|leaderId)=(?:OptionalInt\[)?(\d{1,10})\b")
+_LEADER_ITSELF = re.compile(r"Leader\((?:localId=|localVoterNode=VoterNode\(voterKey=ReplicaKey\(id=)(\d{1,10})\b")
+_QUORUM_VOTERS = re.compile(r"\bvoters=\[([\d, ]{1,400})\]")
+_FETCH_TIMEOUT = re.compile(r"\bfetchTimeoutMs=(\d{1,9})\b")
 
 _NUMBERS = {"leaderepoch": "leader_epoch", "partitionepoch": "partition_epoch", "zkversion": "partition_epoch"}
 _LISTS = {"isr": "isr", "isrwithbrokerepoch": "isr", "replicas": "replicas"}
@@ -40,6 +46,9 @@ _ENCODED_FIELDS = ("leader", "leader_epoch", "isr")
 _REGISTRATION_NAMES = (*_LEADERSHIP, "replicas")
 _OPTIONAL = ("adding", "removing", "elr")
 _ELECTED = ("isr", "isr_before", "leader_before", "leader_epoch", "replicas", "elr")
+_QUORUM_START = "null"
+"""Printed for the state before the first one of a process."""
+_TURNED = ("state", "epoch", "leader", "from_state", "from_epoch", "from_leader", "timeout_ms", "voters")
 _CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "partition_epoch", "replicas", "elr")
 
 
@@ -178,6 +187,31 @@ def _parse_vote_states(text: str) -> SlotValues | Unparsed:
     if not states:
         return NO
     return {name: [voter for voter, state in states if state == vote_state] for name, vote_state in _VOTER_STATES}
+
+
+def _parse_quorum_turn(text: str) -> SlotValues | Unparsed:
+    """Parse `FollowerState(epoch=2, …) from Unattached(epoch=1, …)`, whatever else the states print."""
+    to_text, _, from_text = text.partition(" from ")
+    to_state, from_state = _QUORUM_STATE.match(to_text), _QUORUM_STATE.match(from_text)
+    epoch, epoch_before = _QUORUM_EPOCH.search(to_text), _QUORUM_EPOCH.search(from_text)
+    if to_state is None or epoch is None:
+        return NO
+    values: SlotValues = {"state": to_state[1], "epoch": int(epoch[1])}
+    if from_state is not None and epoch_before is not None:
+        values |= {"from_state": from_state[1], "from_epoch": int(epoch_before[1])}
+    elif from_text.startswith("null"):
+        values["from_state"] = _QUORUM_START
+    for name, part in (("leader", to_text), ("from_leader", from_text)):
+        node = _LEADER_ITSELF.match(part) or _QUORUM_LEADER.search(part)
+        if node is not None:
+            values[name] = node[1]
+    timeout = _FETCH_TIMEOUT.search(from_text)
+    if timeout is not None:
+        values["timeout_ms"] = int(timeout[1])
+    voters = _QUORUM_VOTERS.search(text)
+    if voters is not None:
+        values["voters"] = parse_nodes(voters[1])
+    return values if all(value is not NO for value in values.values()) else NO
 
 
 def _parse_partition_assignment(text: str) -> AssignmentValues | Unparsed:
@@ -336,6 +370,17 @@ def _vote_states(fields: EventFields) -> str:
     return f"EpochElection(voterStates={{{', '.join(states)}}})"
 
 
+def _quorum_turn(fields: EventFields) -> str:
+    voters = f", voters=[{_spaced(fields['voters'])}]" if "voters" in fields else ""
+    leader = f", leader={fields['leader']}" if "leader" in fields else ""
+    turned = f"{fields['state']}(epoch={fields['epoch']}{leader}{voters})"
+    if "from_epoch" not in fields:
+        return f"{turned} from null" if "from_state" in fields else turned
+    timeout = f"fetchTimeoutMs={fields['timeout_ms']}, " if "timeout_ms" in fields else ""
+    leader = f", leader={fields['from_leader']}" if "from_leader" in fields else ""
+    return f"{turned} from {fields['from_state']}({timeout}epoch={fields['from_epoch']}{leader})"
+
+
 def _partition_assignment(fields: EventFields) -> str:
     return f"Map({', '.join(f'{number} -> ArrayBuffer({_spaced(nodes)})' for number, nodes in fields['assignment'].items())})"
 
@@ -417,6 +462,7 @@ def slot_types() -> dict[str, SlotType]:
         ),
         "voters": SlotType(r".*", _parse_voters, lambda voters: f"[{', '.join(voters)}]", is_spaced=True),
         "vote_states": SlotType(r".*", _parse_vote_states, _vote_states, is_spaced=True, several=("silent", "refusing")),
+        "quorum_turn": SlotType(r".*", _parse_quorum_turn, _quorum_turn, is_spaced=True, several=_TURNED, needs=("state", "epoch")),
         "partition_assignment": SlotType(
             r".*",
             _parse_partition_assignment,

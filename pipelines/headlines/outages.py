@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dashboards.wording.durations import duration
-from models.incidents.headline_facts import AbsenceFacts, DirectoryFacts, LossConsequences, OutageFacts, Replica, StaleLeaderFacts
+from models.incidents.headline_facts import (
+    AbsenceFacts,
+    DirectoryFacts,
+    LossConsequences,
+    OutageFacts,
+    QuorumFacts,
+    Replica,
+    StaleLeaderFacts,
+)
 from pipelines.headlines.phrases import brokers_named, counted
 
 SHUTDOWN_WORDS = {
@@ -137,3 +145,43 @@ def stale_leader(facts: StaleLeaderFacts) -> str:
         f"{who} worked with a state of {of} that ZooKeeper no longer had, for at least {duration(facts.seconds)}: its changes of in-sync "
         "replicas were refused, and who leads them, or is in sync, is not what it says"
     )
+
+
+def quorum_turn(facts: QuorumFacts) -> str:
+    """New leader of the controllers, why, and the time without one."""
+    who = f"{'controller' if facts.is_voter else 'node'} {facts.node}" if facts.node else "a node"
+    lasted = f"{'at least ' if facts.is_open or facts.is_cut else ''}{duration(facts.seconds)}"
+    silent = f"; {'voter' if len(facts.silent) == 1 else 'voters'} {', '.join(facts.silent)} did not answer" if facts.silent else ""
+    if facts.is_kept:
+        return f"{who} lost its leader {facts.leader_after} for {lasted}{_quorum_reason(facts)}; the quorum kept that leader"
+    if facts.is_open:
+        since = " since it started" if facts.is_start else ""
+        why = f"{since}{_quorum_reason(facts)}{_epochs(facts)}"
+        return f"the controllers have no leader when the logs end: {who} knew none for {lasted}{why}{silent}"
+    if facts.leader_after is None:
+        return f"controller {facts.leader_before} leads the controllers no more{_quorum_reason(facts)}{silent}; who does next is not told"
+    if facts.is_start:
+        return f"{who} found no leader of the controllers for {lasted} after it started, then controller {facts.leader_after}{silent}"
+    without = f"; {who} knew no leader for {lasted}" if facts.seconds else ""
+    return f"{_new_leader(facts)}{_quorum_reason(facts)}{_epochs(facts)}{without}{silent}"
+
+
+def _new_leader(facts: QuorumFacts) -> str:
+    after, before = f"controller {facts.leader_after}", facts.leader_before
+    if facts.election_count > 1:
+        return f"the controllers elected a leader {facts.election_count} times, last {after}"
+    if before is None or before == facts.leader_after:
+        return f"{after} leads the controllers{' again' if before else ''}"
+    return f"{after} leads the controllers instead of {before}"
+
+
+def _quorum_reason(facts: QuorumFacts) -> str:
+    if facts.why == "fetch_timeout":
+        timeout = "" if facts.timeout_seconds is None else f" ({duration(facts.timeout_seconds)})"
+        return f", as it had heard nothing from its leader for the fetch timeout{timeout}"
+    return {"resigned": ", as the leader resigned", "quorum_lost": ", as the leader heard from too few voters"}.get(facts.why, "")
+
+
+def _epochs(facts: QuorumFacts) -> str:
+    first, last = facts.epochs
+    return f" (epoch {last})" if first == last else f" (epoch {first} to {last})"

@@ -104,6 +104,7 @@ INCIDENT_KINDS = (
     "log_dir_failed",
     "disk_full",
     "stale_leader",
+    "quorum_turn",
     "broker_unregistered",
     "assignment_store",
     "protocol_migration",

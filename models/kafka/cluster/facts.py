@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from models.clear_names import clear
 from models.events import Event, LogPosition
 from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
+from models.kafka.cluster.quorum_turns import QUORUM_EVENTS, QuorumTurns
 from models.kafka.cluster.stale_changes import StaleChanges
 from models.tolerances import whole
 from models.units import SECONDS_PER_MINUTE
@@ -28,6 +29,7 @@ OLD_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.old_offsets_retention_minutes
 
 CLUSTER_EVENTS = frozenset(
     {
+        *QUORUM_EVENTS,
         "IsrRefused",
         "LogDirWriteFailed",
         "PartitionLoadStarted",
@@ -152,6 +154,7 @@ class ClusterFacts:
     expiry_bursts: list[ExpiryBurst] = field(default_factory=list)
     full_disks: list[Event] = field(default_factory=list)
     stale_changes: StaleChanges = field(default_factory=StaleChanges)
+    quorum: QuorumTurns = field(default_factory=QuorumTurns)
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -461,6 +464,10 @@ def _learn_stale_change(facts: ClusterFacts, event: Event) -> None:
     facts.stale_changes.learn(event)
 
 
+def _learn_quorum(facts: ClusterFacts, event: Event) -> None:
+    facts.quorum.learn(event)
+
+
 _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     **dict.fromkeys(_LOADS, _learn_load),
     **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
@@ -476,5 +483,6 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "LogDamaged": _learn_damage,
     "LogDirWriteFailed": _learn_full_disk,
     "IsrRefused": _learn_stale_change,
+    **dict.fromkeys(QUORUM_EVENTS, _learn_quorum),
 }
 """Handlers by event name; other events contain no facts about the cluster."""

@@ -35,6 +35,7 @@ from models.kafka.outages.outage_incidents import (
     takeover_incidents,
 )
 from models.kafka.outages.outage_rows import broker_outage, clock_divergences, partition_outages
+from models.kafka.outages.quorum_elections import quorum_incidents
 from models.kafka.outages.slow_loads import slow_load_incidents
 from models.kafka.outages.stale_leaders import stale_leader_incidents
 from models.kafka.outages.under_replication import under_replicated_spans
@@ -272,6 +273,7 @@ class OutageStage:
             *slow_load_incidents(self.facts),
             *full_disk_incidents(self.facts, self.node_of),
             *stale_leader_incidents(self.facts),
+            *quorum_incidents(self.facts, self.node_of, self.gap_seconds),
         ]
         rows.divergences += clock_divergences(self.cluster, self.skews)
         self.final.take(rows, None)

@@ -53,6 +53,7 @@ PARTITION_EVENTS = frozenset(
         "PartitionsMoved",
         "QuorumElectionFailed",
         "QuorumLost",
+        "QuorumTurned",
         "ReassignmentCompleted",
         "SessionExpired",
         "TopicCreated",

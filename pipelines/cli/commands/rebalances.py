@@ -222,6 +222,7 @@ def _outages(console: Console, source: Source, limit: int) -> None:
     outage_rows = outages(source.rows.outages)
     if not outage_rows:
         screens.say(console, _no_outage(source))
+        _servers(console, source)
         return
     shown = outage_rows[: limit or None]
     screens.outages(console, shown, source.clock)
@@ -231,6 +232,22 @@ def _outages(console: Console, source: Source, limit: int) -> None:
     _remedies(console, shown)
     for file in sorted({settled for row in source.rows.outages if (settled := column(row, "settled_by"))}):
         screens.say(console, f"Some of this is inferred; {file} would settle it.", style="dim")
+    _servers(console, source)
+
+
+def _servers(console: Console, source: Source) -> None:
+    """Print incidents of brokers and controllers that are about no single partition."""
+    from dashboards.view.row_access import column
+    from pipelines.cli.output import screens
+
+    of_servers = [row for row in source.rows.incidents if column(row, "kind") in OF_SERVERS]
+    if not of_servers:
+        return
+    screens.heading(console, "Brokers and controllers")
+    for row in sorted(of_servers, key=lambda row: column(row, "started_at") or 0):
+        started_at = column(row, "started_at")
+        when = f"{source.clock.stamp(started_at)} {source.clock.zone_name}: " if started_at is not None else ""
+        screens.say(console, f"{when}{column(row, 'headline')}", indent=1)
 
 
 def _remedies(console: Console, items: Sequence[Outage]) -> None:
@@ -263,6 +280,9 @@ def _no_outage(source: Source) -> str:
         return f"Whether a partition was without leader is not known: {logs} of controllers were read, and no line of theirs tells."
     return "No partition without leader found. It takes controller.log, or the server.log of KRaft controllers, to see one."
 
+
+OF_SERVERS = ("quorum_turn", "stale_leader", "disk_full")
+"""Kinds of incidents that have no row of an outage."""
 
 CONTROLLERS = ("controller", "state_change")
 """Kinds of files that show each change of leaders."""

@@ -161,6 +161,10 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
             lambda drawn: {"assignment": drawn, "partition_count": max(map(int, drawn)) + 1}
         )
         return made if kind == "partition_assignment" else st.builds(lambda topic, rest: {"topic": topic, **rest}, topics, made)
+    if kind == "quorum_turn":
+        states = st.sampled_from(("Unattached", "Voted", "Candidate", "Resigned"))
+        turned = {"state": states, "epoch": st.integers(0, 10**6), "voters": nodes.filter(bool)}
+        return st.fixed_dictionaries(turned)
     if kind == "vote_states":
         voters = st.lists(st.integers(0, 10**6).map(str), min_size=1, max_size=4, unique=True)
         return st.fixed_dictionaries({"silent": voters, "refusing": nodes})

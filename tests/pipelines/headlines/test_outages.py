@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from models.incidents.headline_facts import AbsenceFacts, DirectoryFacts, HeadlineFacts, LossConsequences, OutageFacts, StaleLeaderFacts
+from models.incidents.headline_facts import (
+    AbsenceFacts,
+    DirectoryFacts,
+    HeadlineFacts,
+    LossConsequences,
+    OutageFacts,
+    QuorumFacts,
+    StaleLeaderFacts,
+)
 from pipelines.headlines.headlines import headline
 
 A, B, C, D = (("a", 0), ("b", 0), ("c", 0), ("d", 0))
@@ -43,6 +51,12 @@ TOLD: dict[HeadlineFacts, str] = {
     ),
     replace(KILLED, brokers=("2", "3"), shutdown_kind=None): (
         f"brokers 2, 3 went; broker 3 not seen back, broker 2 back after 20 s; 2 leaderships moved; {NO_OUTAGE}"
+    ),
+    QuorumFacts(
+        "101", is_voter=False, seconds=2.1, leader_before=None, leader_after=None, epochs=(69, 73), election_count=0, is_open=True
+    ): ("the controllers have no leader when the logs end: node 101 knew none for at least 2.1 s (epoch 69 to 73)"),
+    QuorumFacts("2", is_voter=True, seconds=2.0, leader_before="1", leader_after="2", epochs=(5, 6), election_count=1, silent=("1", "3")): (
+        "controller 2 leads the controllers instead of 1 (epoch 5 to 6); controller 2 knew no leader for 2.0 s; voters 1, 3 did not answer"
     ),
     StaleLeaderFacts("2", 3, 910.0, is_lasting=True): (
         "broker 2 worked with a state of 3 partitions that ZooKeeper no longer had, for at least 15 min 10 s: its changes of in-sync "
