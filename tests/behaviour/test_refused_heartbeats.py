@@ -52,3 +52,45 @@ def test_a_refused_heartbeat_shows_that_the_group_rebalanced(kind: str, rejoins:
     assert first.generation_after == 3
     assert (last.generation_before, last.cause, last.outcome) == (3, cause, "open")
     assert last.confidence <= 0.9
+
+
+LOST = (
+    "Group coordinator k3:9092 (id: 2147483644 rack: null) is unavailable or invalid due to cause: session timed out without receiving a \
+heartbeat response. isDisconnected: false. Rediscovery will be attempted."
+)
+
+
+@pytest.mark.parametrize("has_joined", [False, True], ids=["the log begins later", "joined before"])
+def test_a_member_that_its_coordinator_knows_no_more_was_put_out_while_it_had_none(has_joined: bool, tmp_path: Path) -> None:
+    lines = [JAVA.format(f"10:00:0{second},000", "INFO", text) for second, text in enumerate(JOINED[JAVA]) if has_joined]
+    lines.append(JAVA.format("10:05:00,000", "INFO", LOST))
+    lines.append(JAVA.format("10:05:01,000", "INFO", f"{HEARTBEAT} UNKNOWN_MEMBER_ID, resetting generation"))
+    (tmp_path / "app.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    last = max(analyze([str(tmp_path)]).rebalances, key=lambda row: row.began)
+    assert (last.cause, last.outcome, last.confidence <= 0.9) == ("session_timeout", "open", True)
+
+
+RDKAFKA = "%7|1612943{}|REBALANCE|rdkafka#consumer-1| [thrd:main]: {}"
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        'Group "stock" is rebalancing (EAGER) in state up (join-state steady) with 1 assigned partition(s): rebalance in progress',
+        'Group "stock" is rebalancing (COOPERATIVE) in state up (join-state steady) without an assignment: rebalance in progress',
+        'Group "stock" is rebalancing in state up (join-state started) with assignment: group is rebalancing',
+    ],
+    ids=["1.6", "1.6, nothing assigned", "1.5"],
+)
+@pytest.mark.parametrize("ends", [False, True], ids=["as the log ends", "joined again"])
+def test_librdkafka_says_that_its_group_rebalances(notice: str, ends: bool, tmp_path: Path) -> None:
+    lines = [RDKAFKA.format("384.862", notice)]
+    joined = "JoinGroup response: GenerationId 5, Protocol range, LeaderId rdkafka-9 (me), my MemberId rdkafka-9, member metadata count 2: "
+    if ends:
+        lines.append(RDKAFKA.format("387.862", f"{joined}(no error)").replace("REBALANCE", "JOINGROUP"))
+    (tmp_path / "app.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    (row,) = analyze([str(tmp_path)]).rebalances
+    assert row.began % 1_000_000_000 == 384_862_000 % 1_000_000_000
+    assert row.generation_before == (4 if ends else None)

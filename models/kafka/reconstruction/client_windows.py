@@ -311,11 +311,11 @@ class ClientWindows:
         if newest is not None and action.at == newest.joined.at and follows_in_log(action, newest.joined):
             action = replace(action, at=action.at + 1)  # its log has whole seconds
         if action.kind in GOING and actor is not None and newest is not None:
-            if actor not in newest.members or self._reaches_nobody(actor, newest):
-                return  # the group went on without it, or does not hear of it
+            if actor not in newest.members or (self._reaches_nobody(actor, newest) and not shows_beginning(action, of_epochs=True)):
+                return  # the group went on without it, or does not hear of it; a coordinator that refuses it did
             if action.at > newest.joined.at:
                 newest.left.setdefault(actor, action.at)
-        elif action.kind in GOING and actor in self._cut_off:
+        elif action.kind in GOING and actor in self._cut_off and not shows_beginning(action, of_epochs=True):
             return
         openings = self._openings.setdefault(actor, [])
         if newest is not None and newest.members.keys() == {actor}:
