@@ -36,7 +36,7 @@ def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, has_time:
     A line of a message alone continues a line of a time alone, its header, and a line in which a prefix goes on continues
     the one before. Where records are `timed`, first words begin a record only far behind a time. So a flag depends on a
     line and its neighbours. A time behind words, in a line behind one that a terminal cut at its width, is that of fields
-    behind a message.
+    behind a message, unless both lines have it in one column.
     """
     count = len(lines)
     if not count:
@@ -49,7 +49,7 @@ def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, has_time:
     if width:
         lengths = lines.end - lines.start
         after_full = _after(lengths == width)
-        stamped &= ~after_full | opened | _flagged(lines, _at_start(lines, times - _DATE))
+        stamped &= ~after_full | opened | _flagged(lines, _at_start(lines, times - _DATE)) | _as_line_before(lines, times)
     after_time = _soon_after(stamped) if has_time else _after(stamped & ~opened)
     parted = _flagged(lines, np.setdiff1d(over_ends, prefixes))
     return (stamped | (opened & ~after_time)) & ~_after(parted) & ~_inside_documents(lines)
@@ -83,6 +83,19 @@ def _inside_documents(lines: Lines) -> Flags:
 def _after(flags: Flags) -> Flags:
     """Flag the lines after flagged ones."""
     return np.concatenate(([False], flags[:-1]))
+
+
+def _as_line_before(lines: Lines, times: Ints) -> Flags:
+    """Flag lines with a time in the column where the line before has its first one.
+
+    Lines of one length are no line that was cut.
+    """
+    columns = np.full(len(lines), -1, dtype=np.int64)
+    line_numbers = _line_of(lines, times)[::-1]
+    columns[line_numbers] = times[::-1] - lines.start[line_numbers]
+    same = np.concatenate(([False], columns[1:] == columns[:-1]))
+    is_as_before: Flags = same & (columns >= 0)
+    return is_as_before
 
 
 def _soon_after(flags: Flags) -> Flags:

@@ -164,3 +164,22 @@ def test_the_first_share_of_a_log_does_not_show_that_its_client_started(tmp_path
     change = row.allocation_changes[-1]
     assert change.confidence < 0.9
     assert not change.offenders
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "10:00:{:02d}.200 [debug] ",
+        "[10:00:{:02d}] INFO ",
+        "Oct 14 10:00:{:02d} kx7 app/worker.1: ",
+        "  Jan 18 10:00:{:02d}.807  INFO kafka: ",
+        "14/Oct/2023:10:00:{:02d} +0000 ",
+        "2023-10-14 10:00:{:02d} ",
+    ],
+    ids=["hour", "boxed hour", "syslog", "tracing", "web server", "date"],
+)
+def test_lines_of_one_length_are_no_lines_that_a_terminal_cut(stamp: str, tmp_path: Path) -> None:
+    joined = "Joined consumer group rooms generation {} as kafka_ex-2cd3f1c4-9b3f-4c0e-9e1b-1b2c3d4e5f60"
+    lines = [stamp.format(second) + joined.format(second + 12) for second in range(2)]
+    (tmp_path / "paste.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert [row.generation_after for row in analyze([str(tmp_path)]).rebalances] == [12, 13]
