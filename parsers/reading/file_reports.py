@@ -81,7 +81,8 @@ def _most(counts: Mapping[str, int]) -> str | None:
 
 
 def _kind(witnesses: Mapping[str, int]) -> str:
-    return _WITNESS_KINDS.get(_most(witnesses) or "", "other")
+    telling = {witness: count for witness, count in witnesses.items() if count > 0}
+    return _WITNESS_KINDS.get(_most(telling) or "", "other")
 
 
 def skipped_report(skip: SkippedFile) -> FileReport:

@@ -53,7 +53,9 @@ CHANGED_WHILE_READ = "it changed while it was read"
 Its records are of no use.
 """
 _NEVER = -(1 << 62)
-_TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
+_OF_ANY_PROCESS = frozenset({"KafkaVersion", "ClusterId"})
+"""Events that do not show whose log it is."""
+_TELLING = frozenset({*_OF_ANY_PROCESS, "ClientStarted"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,13 +345,13 @@ class FileReader:
         parsed.events = self._ordered(events)
         if self._newest is not None:
             self._reached += some_of(parsed.events)
-        report = self.report
-        for name, counter in (("node", report.nodes), ("witness", report.witnesses), ("system", report.systems), ("event", Counter[str]())):
+        report, names = self.report, Counter[str]()
+        for name, counter in (("node", report.nodes), ("witness", report.witnesses), ("system", report.systems), ("event", names)):
             for pair in events.column(name).value_counts().to_pylist():
                 if pair["values"] is not None:
                     counter[pair["values"]] += pair["counts"]
-                if pair["values"] in _TELLING:
-                    self._note_versions(events)
+        if not _TELLING.isdisjoint(names):
+            self._note_versions(events)
 
     def _redact(self, parsed: ParsedChunk) -> None:
         redaction = self._options.redaction
@@ -360,7 +362,10 @@ class FileReader:
 
     def _note_versions(self, events: pa.RecordBatch) -> None:
         """Note the version and cluster that events show for their file."""
-        for event, fields in zip(events.column("event").to_pylist(), events.column("fields").to_pylist(), strict=True):
+        columns = (events.column(name).to_pylist() for name in ("event", "witness", "fields"))
+        for event, witness, fields in zip(*columns, strict=True):
+            if event in _OF_ANY_PROCESS:
+                self.report.witnesses[witness] -= 1
             if event in _TELLING:
                 value = orjson.loads(fields).get("cluster_id" if event == "ClusterId" else "version")
                 if value is not None:
