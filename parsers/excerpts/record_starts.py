@@ -86,7 +86,7 @@ def _after(flags: Flags) -> Flags:
 
 
 def _as_line_before(lines: Lines, times: Ints) -> Flags:
-    """Flag lines with a time in the column where the line before has its first one.
+    """Flag lines with a time in the same column as the line before.
 
     Lines of one length are no line that was cut.
     """

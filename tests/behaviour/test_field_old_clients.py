@@ -38,6 +38,7 @@ def test_the_attempts_of_an_old_consumer_are_one_rebalance(tmp_path: Path) -> No
     assert (row.group, row.outcome) == ("etl", "stable")
     assert row.duration_seconds == pytest.approx(2.3)
     assert row.confidence < 0.5
+    assert str(row.settled_by).startswith("client log at INFO of each member ")  # there is no coordinator
 
 
 def test_an_old_consumer_that_gave_up_is_told(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ class Library(NamedTuple):
     """True if its log shows late polls, and when clients start."""
     logs_rebalances: bool = False
     """True if a member logs by default that it hears of a rebalance."""
+    has_coordinator: bool = True
+    """False if members agree by ZooKeeper, and no broker's log tells of them."""
 
 
 _JAVA = "ConsumerConfig; KIP-62, KIP-735"
@@ -112,6 +114,7 @@ LIBRARIES: Mapping[str, Library] = {
     ),
     "brod": Library((Timeouts((), 30_000, 5_000, 30_000, "src/brod_group_coordinator.erl"),), logs_leaves=True),
     "kafka_ex": Library((Timeouts((), 30_000, 5_000, 30_000, "lib/kafka_ex/consumer_group/manager.ex"),), logs_leaves=True),
+    "old_consumer": Library(has_coordinator=False),
     "ruby_kafka": Library((Timeouts((), 30_000, 10_000, 60_000, "lib/kafka/client.rb"),), logs_leaves=True),
 }
 

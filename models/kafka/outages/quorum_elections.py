@@ -99,7 +99,7 @@ def quorum_incidents(facts: ClusterFacts, node_of: Mapping[str, str], gap_second
     A node that finds its leader soon after it started is no incident. `node_of` has the nodes of files whose lines name none.
     """
     by_node: dict[str, list[Event]] = {}
-    for event in facts.quorum.turns:
+    for event in filter(_is_whole, facts.quorum.turns):
         by_node.setdefault(event.node or node_of.get(event.place.file) or "", []).append(event)
     stretches = [stretch for node, turns in sorted(by_node.items()) for stretch in _stretches(node, sorted(turns, key=_order))]
     notable = [stretch for stretch in stretches if not stretch.is_start or stretch.lasted_us >= LEADERLESS_LASTING_US]
@@ -109,6 +109,10 @@ def quorum_incidents(facts: ClusterFacts, node_of: Mapping[str, str], gap_second
 
 def _order(event: Event) -> tuple[int, str, int]:
     return event.time_us, event.place.file, event.place.byte_offset
+
+
+def _is_whole(event: Event) -> bool:
+    return isinstance(event.fields.get("epoch"), int) and "state" in event.fields
 
 
 def _stretches(node: str, turns: Iterable[Event]) -> Iterator[LeaderlessStretch]:

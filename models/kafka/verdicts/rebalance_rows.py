@@ -31,6 +31,7 @@ from models.kafka.hypotheses.timeouts import numbers_of
 from models.kafka.hypotheses.window import RebalanceContext, evidence_events
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.observations.libraries import known_library
 from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_windows import EpochWindow
@@ -206,6 +207,9 @@ class VerdictWriter:
         actions = [action for hypothesis in judgement.hypotheses for action in hypothesis.actions]
         action = judgement.trigger or next(iter(actions), None)
         began = context.start if context.start >= BEFORE_ANY_TIME_US else None
+        logs = context.roster.logs.values()
+        if logs and not any(known_library(log.library).has_coordinator for log in logs):
+            return settled_by(DecidingEvidence.CLIENT_LOG, None, None, began, context.window.open_until)
         return settled_by(settles, context.window.node, context.actor(action) if action else None, began, context.window.open_until)
 
     def _settled_epoch(self, window: EpochWindow, settles: DecidingEvidence | None) -> str | None:
