@@ -20,7 +20,7 @@ from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import RebalanceTally, Verdicts, heaviest, unknown_last
 from dashboards.view import answer as data
 from dashboards.view.row_access import AnyRow, column, evidence_lines, member_name
-from dashboards.wording.story import savings
+from dashboards.wording.story import perhaps_static
 from dashboards.wording.units import MICROSECONDS
 from models.downtime import PROTOCOLS_WITHOUT_STOP, is_cooperative
 
@@ -305,11 +305,7 @@ def _incident(
             text
             for text in (
                 verdicts.measured.get(leading or "", (0.0, ""))[1],
-                savings(
-                    dict(column(row, "static_membership_effect", None) or {}),
-                    column(row, "rebalance_count"),
-                    verdicts.mean_confidence(leading),
-                ),
+                perhaps_static(dict(column(row, "static_membership_effect", None) or {}), column(row, "rebalance_count")),
             )
             if text
         ),

@@ -78,6 +78,10 @@ def _parts(sentence: str) -> Iterator[tuple[bool, str]]:
         yield index % 2 == 1, part
 
 
+STATIC_MEMBERSHIP = "Static membership (group.instance.id, since 2.3.0)"
+"""Begin of the sentences about its effect."""
+
+
 def savings(numbers: Mapping[str, float], rebalances: int, confidence: float | None = None) -> str:
     """Rebalances that static membership would have avoided, as a sentence.
 
@@ -90,7 +94,18 @@ def savings(numbers: Mapping[str, float], rebalances: int, confidence: float | N
     saved = f", and {duration(seconds)} of standing still" if seconds >= SPARED_MIN_SECONDS else ""
     doubt = f", if the trigger is the one named ({share(confidence)} sure)" if confidence is not None and confidence < SHOWN_AS_SURE else ""
     sentence = f"would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}{doubt}."
-    return f"Static membership (group.instance.id, since 2.3.0) {sentence}"
+    return f"{STATIC_MEMBERSHIP} {sentence}"
+
+
+def perhaps_static(numbers: Mapping[str, float], rebalances: int) -> str:
+    """That static membership may have avoided rebalances, as a sentence.
+
+    It has no number, as only a run of all members tells that.
+    """
+    if not numbers.get("static_avoided", 0):
+        return ""
+    some = f"some of {counted(rebalances, 'rebalance')}" if rebalances > 1 else "the rebalance"
+    return f"{STATIC_MEMBERSHIP} may have avoided {some}: groupscope whatif PATH... --static-membership runs them again."
 
 
 def outcome(item: Rebalance) -> str:

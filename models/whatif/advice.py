@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from models.downtime import COOPERATIVE_PROTOCOLS, is_cooperative, stopped_seconds
+from models.incidents.person_reasons import REASON_EXPIRED_MEANWHILE
 from models.incidents.static_membership import is_of_consumers
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
 from models.rows import Rebalance
 from models.tolerances import real, whole
 from models.units import US_PER_MS
+from models.whatif.behaviour.heartbeats import SESSION_SHARE
 from models.whatif.behaviour.members import Behaviour, MemberBehaviour, StretchKind
 from models.whatif.history import GroupBaseline
 from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
@@ -43,6 +45,14 @@ LONG_WAIT_MS = whole("whatif.advice.long_wait_ms")
 """Join phases that wait longer for one member are worth a shorter poll interval."""
 SHORTER_MS = (60_000, 30_000)
 """Poll intervals that are tried against such waits."""
+SHORTER_SESSION_MS = whole("whatif.advice.shorter_session_ms")
+"""Session that is tried against long waits for members that are gone."""
+BOUNDS_OF_WAITS = frozenset({"shorter_poll", "shorter_session"})
+"""Changes whose effect is unknown where the first run does not wait as long as was logged."""
+MOVE_SOME = frozenset({"cooperative", "consumer"})
+"""Changes with which those members go on whose partitions stay."""
+LEAST_SECONDS = real("whatif.advice.least_seconds")
+"""Members' downtime that is told as none if it is less."""
 GATHERING_MS = whole("whatif.advice.gathering_ms")
 """Initial delay that is tried where members start one after the other."""
 WORTH_SHARE = real("whatif.advice.worth_share")
@@ -80,12 +90,44 @@ class RatedChange:
     @property
     def gain(self) -> float:
         """Harm avoided, in seconds of downtime."""
-        spared = len(self.outlook.changes) - self.outlook.left
-        return self.outlook.saved_seconds + REBALANCE_SECONDS * spared
+        return self.outlook.saved_seconds + REBALANCE_SECONDS * self._spared
+
+    @property
+    def gain_of_members(self) -> float:
+        """Harm avoided, with downtime by the share of its members'."""
+        outlook = self.outlook
+        if not self._has_members:
+            return self.gain
+        share = outlook.saved_member_seconds / outlook.member_seconds_stopped
+        return min(outlook.saved_seconds, outlook.stopped_seconds * share) + REBALANCE_SECONDS * self._spared
+
+    @property
+    def _spared(self) -> int:
+        return len(self.outlook.changes) - self.outlook.left
+
+    @property
+    def _has_members(self) -> bool:
+        """Whether the logs tell how many members stood still."""
+        return self.outlook.member_seconds_stopped >= LEAST_SECONDS
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its effect is known.
+
+        Letting some members work on needs their number.
+        """
+        return self._has_members or self._spared > 0 or self.candidate.id not in MOVE_SOME
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether it avoids no rebalance, and its members would have stood still as long as they did."""
+        return self._has_members and self._spared <= 0 and self.outlook.saved_member_seconds < LEAST_SECONDS
 
     @property
     def is_worth_it(self) -> bool:
         """Whether it avoids a noticeable share of the harm."""
+        if self.is_in_vain or not self.is_known:
+            return False
         harm = self.outlook.stopped_seconds + REBALANCE_SECONDS * len(self.outlook.changes)
         return self.gain > WORTH_SHARE * harm
 
@@ -108,6 +150,8 @@ class Advice:
 
     One that is not among those that help avoids nothing.
     """
+    static: Mapping[str, WhatIfResult] = field(default_factory=dict)
+    """What static membership alone would have done in the scopes, by id."""
 
 
 def advise(history: GroupBaseline, *, is_varied: bool = True, scopes: Iterable[AdviceScope] = ()) -> Advice:
@@ -127,12 +171,14 @@ def advise(history: GroupBaseline, *, is_varied: bool = True, scopes: Iterable[A
     ]
     helpful = sorted((change for change in changes if change.is_worth_it), key=_best_first)
     stopped = changes[0].outlook.stopped_seconds if changes else under(recent_history, Configuration()).stopped_seconds
-    useless = tuple(change for change in changes if not change.is_worth_it)
+    unknown = BOUNDS_OF_WAITS if recent_history.longest_miss_ms() >= LONG_WAIT_MS else frozenset()
+    useless = tuple(change for change in changes if not change.is_worth_it and change.is_known and change.candidate.id not in unknown)
     best = tuple(
         replace(change, outlook=under(recent_history, change.candidate.configuration)) if is_varied else change
         for change in _distinct(helpful)
     )
     runs = {change.candidate.configuration: change.outlook for change in (*changes, *best)}
+    scopes = tuple(scopes)
     about = {scope.id: answer for scope in scopes if (answer := tuple(_within(scope, recent_history, runs)))}
     return Advice(
         recent_history.cluster,
@@ -143,8 +189,20 @@ def advise(history: GroupBaseline, *, is_varied: bool = True, scopes: Iterable[A
         useless,
         tuple(behaviour.assumed.values()),
         about,
-        _searched(behaviour, settings) if _is_known(history, rows, before) else frozenset(),
+        _searched(behaviour, settings) - unknown if _is_known(history, rows, before) else frozenset(),
+        _static_within(scopes, recent_history, runs, is_varied=is_varied),
     )
+
+
+def _static_within(
+    scopes: Sequence[AdviceScope], history: GroupBaseline, runs: dict[Configuration, WhatIfResult], *, is_varied: bool
+) -> dict[str, WhatIfResult]:
+    """What static membership alone would have done in scopes, by id."""
+    static = Configuration(static_membership=True)
+    concerned = [scope for scope in scopes if scope.rows_within(history.rows)]
+    if concerned and static not in runs:
+        runs[static] = under(history, static, is_varied=is_varied)
+    return {scope.id: scope.part(runs[static]) for scope in concerned}
 
 
 def _within(scope: AdviceScope, history: GroupBaseline, runs: dict[Configuration, WhatIfResult]) -> Iterator[RatedChange]:
@@ -174,7 +232,7 @@ def _within(scope: AdviceScope, history: GroupBaseline, runs: dict[Configuration
 
 
 def _best_first(finding: RatedChange) -> tuple[float, int]:
-    return -round(finding.gain, 1), finding.candidate.costs
+    return -round(finding.gain_of_members, 1), finding.candidate.costs
 
 
 def _distinct(findings: Sequence[RatedChange]) -> Iterator[RatedChange]:
@@ -199,6 +257,7 @@ def candidate_changes(
     is_consumer = is_of_consumers(behaviour.protocol_type)
     if settings.protocol == CLASSIC:
         yield from _sessions(behaviour, settings)
+        yield from _shorter_sessions(everybody or behaviour, settings, history)
         if _started_apart(history) and _has(version, "delay") and settings.initial_delay_ms < GATHERING_MS:
             yield Candidate("delay", Configuration(initial_delay_ms=GATHERING_MS), {"delay": GATHERING_MS}, costs=1)
     else:
@@ -230,7 +289,7 @@ def _searched(behaviour: Behaviour, settings: RunSettings) -> frozenset[str]:
     """
     if behaviour.protocol not in RUN_PROTOCOLS:
         return frozenset()
-    of_protocol = {"session", "delay"} if settings.protocol == CLASSIC else {"consumer_session"}
+    of_protocol = {"session", "shorter_session", "delay"} if settings.protocol == CLASSIC else {"consumer_session"}
     if not is_of_consumers(behaviour.protocol_type):
         return frozenset(of_protocol)
     of_consumers = {"longer_poll", "shorter_poll", "static"} | ({"cooperative", "consumer"} if settings.protocol == CLASSIC else set())
@@ -257,6 +316,18 @@ def _consumer_sessions(behaviour: Behaviour, settings: RunSettings) -> Iterator[
         if session_ms < needed_ms <= MOST_CONSUMER_SESSION_MS:
             values_ms = {"session": needed_ms, "later": needed_ms - session_ms}
             yield Candidate("consumer_session", Configuration(consumer_session_ms=needed_ms), values_ms)
+
+
+def _shorter_sessions(behaviour: Behaviour, settings: RunSettings, history: GroupBaseline) -> Iterator[Candidate]:
+    """A session that bounds the waits for members that are gone.
+
+    Heartbeats and the known pauses must keep it.
+    """
+    waits = [row.join_seconds or 0.0 for row in history.rows if any(person.act == REASON_EXPIRED_MEANWHILE for person in row.blockers)]
+    pauses = [silent_ms for member in behaviour.members.values() for silent_ms in _stretches_ms(member, StretchKind.PAUSE)]
+    needed_ms = max(SESSION_SHARE * settings.heartbeat_ms, max(pauses, default=0) + settings.heartbeat_ms)
+    if max(waits, default=0.0) * 1000 >= LONG_WAIT_MS and needed_ms <= SHORTER_SESSION_MS < settings.session_ms[""]:
+        yield Candidate("shorter_session", Configuration(session_timeout_ms=SHORTER_SESSION_MS), {"session": SHORTER_SESSION_MS}, costs=2)
 
 
 def _outliving_ms(behaviour: Behaviour, settings: RunSettings) -> Iterator[int]:
@@ -316,7 +387,8 @@ def _longer_polls(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candi
 def _shorter_polls(behaviour: Behaviour, settings: RunSettings, history: GroupBaseline) -> Iterator[Candidate]:
     """Poll intervals that bound the waits for others, and that the usual batch keeps."""
     longest_ms = max(((row.join_seconds or 0.0) * 1000 for row in history.rows if row.blockers), default=0.0)
-    usual_ms = _middle(sorted(busy_ms for member in behaviour.members.values() for busy_ms in _stretches_ms(member, StretchKind.BUSY)))
+    busy = (busy_ms for member in behaviour.members.values() for busy_ms in _stretches_ms(member, StretchKind.BUSY))
+    usual_ms = _middle(sorted(busy_ms for busy_ms in busy if busy_ms <= settings.max_poll_ms[""]))
     for shorter_ms in SHORTER_MS:
         if longest_ms >= LONG_WAIT_MS and usual_ms < shorter_ms < min(settings.max_poll_ms[""], longest_ms):
             yield Candidate("shorter_poll", Configuration(max_poll_interval_ms=shorter_ms), {"poll": shorter_ms}, costs=2)

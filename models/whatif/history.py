@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from models.downtime import stopped_seconds
 from models.kafka.simulation.scenario import CLASSIC
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import DEFAULT_SESSION_MS
@@ -14,6 +15,7 @@ from models.whatif.behaviour.heartbeats import USUAL_MS, interval_ms, others_ms,
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.behaviour.reading import SupportingRows, behaviour_of
 from models.whatif.heartbeat_phases import error_ms, late_ms
+from models.whatif.runs.alignment import pairs_by_time
 from models.whatif.runs.courses import FinishedRun
 from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.run import Run, RunSettings
@@ -141,6 +143,17 @@ class GroupBaseline:
         """Largest error of the waits in the run of the present configuration."""
         behaviour, _, before = self.reading()
         return error_ms(self.rows, before, behaviour, self.ends_ms)
+
+    def longest_miss_ms(self) -> int:
+        """Largest difference between a logged wait for members and that of the first run."""
+        _, _, before = self.reading()
+        rows = [row for row in self.rows if row.blockers]
+        pairs = dict(pairs_by_time([row.began // US_PER_MS for row in rows], [run.start_ms for run in before]))
+        waits = [
+            (round(stopped_seconds(row) * 1000), before[pairs[index]].stopped_ms(self.ends_ms) if index in pairs else 0)
+            for index, row in enumerate(rows)
+        ]
+        return max((abs(logged_ms - run_ms) for logged_ms, run_ms in waits), default=0)
 
     def is_on_time(self) -> bool:
         """Whether the run of the present configuration tells when heartbeats are sent."""

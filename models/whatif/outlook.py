@@ -27,6 +27,8 @@ HEARD_SHARE = real("whatif.outlook.heard_share")
 
 When members hear of it no log tells; over many rebalances it evens out, so that it grows with the root of their number.
 """
+LONG_MISS_MS = whole("whatif.outlook.long_miss_ms")
+"""Waits for members that a run misses by more are not explained by it."""
 RUN_PROTOCOLS = frozenset({"classic", "consumer"})
 
 
@@ -118,11 +120,19 @@ def under(history: GroupBaseline, configuration: Configuration, *, is_varied: bo
             f"silences of less than the present session of {settings.session_ms[''] / 1000:g} s cannot be known from these logs:"
             " a shorter session may end with some of them"
         )
+    if history.longest_miss_ms() >= LONG_MISS_MS and _bounds_waits(configuration):
+        made.assumed.append(
+            "a run of the present configuration does not wait for members as long as they did: what bounds their waits is unknown"
+        )
     if made.reproduced < len(made.changes):
         known = f"{made.reproduced} of {len(made.changes)} rebalances"
         but = " but their downtime" if any(row.goes_on for row in made.runs[1]) else ""
         made.assumed.append(f"a run of the present configuration gives {known}; of the others nothing is said to change{but}")
     return made
+
+
+def _bounds_waits(configuration: Configuration) -> bool:
+    return configuration.session_timeout_ms is not None or configuration.max_poll_interval_ms is not None
 
 
 def _answers(history: GroupBaseline, configuration: Configuration, behaviours: Iterable[GroupReading]) -> list[Comparison]:

@@ -139,12 +139,23 @@ class Reader:
         if tenure.how == "poll":
             life.stretches.append(self._late_poll(member, life, tenure, back_ms))
             return life
+        if tenure.how == "evicted" and tenure.row is not None and self._was_heard(member, tenure.row, gone_ms):
+            life.stretches.append(ProcessStretch(StretchKind.BUSY, tenure.row.began // US_PER_MS - self.made.heartbeat_ms // 4, back_ms))
+            return life
         since_ms, heard_ms = self._silent_since(member, tenure, gone_ms, back_ms)
         if not self._is_same(tenure, after):
             life.heard_ms = heard_ms if heard_ms is not None and heard_ms > life.start_ms else None
             return _end(life, since_ms, is_orderly=False)
         life.stretches.append(ProcessStretch(StretchKind.PAUSE, since_ms, back_ms, heard_ms))
         return life
+
+    def _was_heard(self, member: MemberBehaviour, row: Rebalance, gone_ms: int) -> bool:
+        """Whether a member that a join phase waited for sent heartbeats.
+
+        It was at work then; else its session would have ended the wait before the rebalance timeout did.
+        """
+        session_ms = member.session_ms or DEFAULT_SESSION_MS
+        return self.made.protocol != MODERN and gone_ms - row.began // US_PER_MS > session_ms + self.made.heartbeat_ms
 
     def _late_poll(self, member: MemberBehaviour, life: Life, tenure: Tenure, back_ms: int | None) -> ProcessStretch:
         """Stretch between the last poll before a member left and its next one.

@@ -146,7 +146,7 @@ class Roll:
             if tenure.gone_ms is None and session is not None and session.last_seen_at is not None and session.ended_how in ENDED:
                 tenure.gone_ms, tenure.how = session.last_seen_at // US_PER_MS, ENDED[session.ended_how]
         room = (self._first.members_before or self._first.members_after) if self._first is not None else None
-        if room is not None:
+        if room:  # a group that is empty afterwards does not tell how many there were
             always = [tenure for tenure in self.tenures.values() if tenure.came_ms is None]
             always.sort(key=lambda stay: self.seen_ms.get(stay.member_id or "", -1))
             for tenure in always[room:]:

@@ -18,7 +18,7 @@ from dashboards.view.settings import SettingAdvice
 
 if TYPE_CHECKING:
     from conf.causes import RecommendedAction as Words
-    from dashboards.view.answer import Answer
+    from dashboards.view.answer import Answer, Incident
     from models.whatif.advice import Advice, RatedChange
     from models.whatif.history import GroupBaseline
     from models.whatif.rules import Configuration
@@ -145,9 +145,29 @@ def in_sections(rows: Any, wanted: Collection[ClusterAndGroup], advices: Sequenc
 
 def with_remedies(answer: Answer, advices: Sequence[Advice]) -> Answer:
     """Add the settings that help each incident; drop advice that does not."""
-    incidents = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, item.groups, advices)) for item in answer.incidents]
+    incidents = [
+        replace(item, advice=that_helps(item.advice, item.id, item.cluster, item.groups, advices), measured=as_run(item, advices))
+        for item in answer.incidents
+    ]
     rebalances = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, [item.group], advices)) for item in answer.rebalances]
     return replace(answer, incidents=incidents, rebalances=rebalances, remedies=in_short(advices))
+
+
+def as_run(item: Incident, advices: Iterable[Advice]) -> tuple[str, ...]:
+    """What an incident shows, with the effect of static membership as its run gives it.
+
+    As it was if the incident was not run.
+    """
+    from dashboards.wording.story import STATIC_MEMBERSHIP, savings
+
+    outlooks = [search.static[item.id] for search in advices if item.id in search.static]
+    kept = tuple(text for text in item.measured if not text.startswith(STATIC_MEMBERSHIP))
+    if not outlooks or len(kept) == len(item.measured):
+        return item.measured
+    spared = sum(len(outlook.changes) - outlook.left for outlook in outlooks)
+    saved = sum(outlook.saved_seconds for outlook in outlooks)
+    numbers = {"static_avoided": float(max(0, spared)) if saved >= 0 else 0.0, "static_saved_seconds": saved}
+    return (*kept, *filter(None, [savings(numbers, item.rebalance_count, item.confidence)]))
 
 
 def that_helps(advice: Iterable[Words], scope: str, cluster: str, groups: Collection[str], advices: Iterable[Advice]) -> tuple[Words, ...]:
@@ -228,20 +248,28 @@ def advice_lines(advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     if not advices:
         return {}
     from dashboards.wording.durations import duration
-    from dashboards.wording.units import counted
+    from dashboards.wording.units import counted, listed
     from models.whatif.advice import REBALANCE_SECONDS
 
+    alike: defaultdict[tuple[str, tuple[tuple[str, str], ...]], list[Advice]] = defaultdict(list)
+    for advice in advices:
+        if any(finding.gain >= REBALANCE_SECONDS for finding in advice.helpful):
+            sums = f"{counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped"
+            alike[sums, tuple(_advice_texts(advice, ""))].append(advice)
     return {
-        f"{advice.group}: {counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped": list(_advice_texts(advice))
-        for advice in advices
-        if any(finding.gain >= REBALANCE_SECONDS for finding in advice.helpful)
+        f"{listed([advice.group for advice in same], 4)}: {sums}{' each' if len(same) > 1 else ''}": list(
+            _advice_texts(same[0], f"--group {quote(same[0].group)} ")
+        )
+        for (sums, _), same in alike.items()
     }
 
 
-def _advice_texts(advice: Advice) -> Iterator[tuple[str, str]]:
+def _advice_texts(advice: Advice, selection: str) -> Iterator[tuple[str, str]]:
+    """Sentences about a group, each with a command, which `selection` is part of."""
     for finding in advice.helpful[:FINDINGS_MAX]:
-        command = f"groupscope whatif PATH... --group {quote(advice.group)} {options(finding)}"
-        yield f"{change_sentence(finding)} It costs: {cost(finding)}.", command
+        yield f"{change_sentence(finding)} It costs: {cost(finding)}.", f"groupscope whatif PATH... {selection}{options(finding)}"
+    if any("session" in finding.candidate.values_ms for finding in advice.helpful[:FINDINGS_MAX]):
+        yield from ((f"Assumed: {text}.", "") for text in advice.assumed if "session.timeout.ms" in text)
     if advice.useless:
         yield f"Does not help: {'; '.join(dict.fromkeys(map(turn, advice.useless)))}.", ""
 
@@ -256,11 +284,12 @@ def change_sentence(finding: RatedChange) -> str:
     spared = f"{count - left:,} of {counted(count, 'rebalance')} fewer" if left < count else f"{counted(left - count, 'rebalance')} more"
     spared = f"as many rebalances ({count:,})" if left == count else spared
     doubt = f", perhaps {outlook.perhaps:,} fewer still" if outlook.perhaps else ""
+    members = f", {_of_members(outlook.saved_member_seconds)}" if outlook.member_seconds_stopped >= LEAST_TOLD else ""
     if outlook.stopped_seconds < LEAST_TOLD:
         return f"{turn(finding)}: {spared}{doubt}, none of which is known to have stopped the group."
     return (
         f"{turn(finding)}: {spared}{doubt}, {duration(max(0.0, outlook.saved_seconds))} of {duration(outlook.stopped_seconds)}"
-        f" not stopped, {_of_members(outlook.saved_member_seconds)}."
+        f" not stopped{members}."
     )
 
 

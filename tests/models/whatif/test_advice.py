@@ -99,7 +99,7 @@ def test_nothing_is_advised_that_the_group_has_or_cannot_have(
 def test_each_change_comes_once_and_the_answer_has_a_schema(tmp_path: Path) -> None:
     advice = searched(replace(PAUSES, every_ms=120_000), tmp_path)
     assert len({each.candidate.id for each in advice.helpful}) == len(advice.helpful)
-    gains = [each.gain for each in advice.helpful]
+    gains = [each.gain_of_members for each in advice.helpful]
     assert gains == sorted(gains, reverse=True)
     answer = versioned({"groups": list(advice_rows([advice]))})
     Draft202012Validator(command_schema("advise")).validate(json.loads(json.dumps(answer)))
@@ -162,3 +162,11 @@ def test_a_long_history_is_left_to_the_long_search(tmp_path: Path, monkeypatch: 
 
 def test_nothing_is_told_of_a_group_that_no_setting_would_have_helped(tmp_path: Path) -> None:
     assert advice_lines([replace(searched(PAUSES, tmp_path), helpful=())]) == {}
+
+
+def test_groups_that_the_same_is_advised_to_share_a_block(tmp_path: Path) -> None:
+    advice = searched(PAUSES, tmp_path)
+    ((title, texts),) = advice_lines([replace(advice, group=group) for group in ("bills", "orders")]).items()
+    assert title.startswith("bills and orders: ")
+    assert title.endswith(" stopped each")
+    assert texts == next(iter(advice_lines([replace(advice, group="bills")]).values()))
