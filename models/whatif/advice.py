@@ -150,6 +150,8 @@ class Advice:
 
     One that is not among those that help avoids nothing.
     """
+    without_end: int = 0
+    """Number of rebalances without an end, which are not run again."""
     static: Mapping[str, WhatIfResult] = field(default_factory=dict)
     """What static membership alone would have done in the scopes, by id."""
 
@@ -161,8 +163,9 @@ def advise(history: GroupBaseline, *, is_varied: bool = True, scopes: Iterable[A
     has no end is left out: how long it lasts is unknown, so no setting can be said to spare it.
     """
     rows = [row for row in history.rows if row.outcome != "open" or not stopped_seconds(row)][-LAST_ROWS:]
+    without_end = sum(row.outcome == "open" and bool(stopped_seconds(row)) for row in history.rows)
     if not rows:
-        return Advice(history.cluster, history.group, 0, 0.0, (), (), ())
+        return Advice(history.cluster, history.group, 0, 0.0, (), (), (), without_end=without_end)
     recent_history = replace(history, rows=rows, _readings={}) if len(rows) < len(history.rows) else history
     behaviour, settings, before = recent_history.reading()
     changes = [
@@ -190,6 +193,7 @@ def advise(history: GroupBaseline, *, is_varied: bool = True, scopes: Iterable[A
         tuple(behaviour.assumed.values()),
         about,
         _searched(behaviour, settings) - unknown if _is_known(history, rows, before) else frozenset(),
+        without_end,
         _static_within(scopes, recent_history, runs, is_varied=is_varied),
     )
 

@@ -60,9 +60,13 @@ def blockers(items: Iterable[Rebalance], ranked_by: str = "client") -> list[Bloc
             member = members[*group, name]
             member.hosts.update(person.host for person in item.blockers if person.host and named(person) == name)
             member.causes[item.cause] += 1
-            member.longest = max(member.longest, item.held_up_seconds)
             member.times += [] if begin is None else [begin]
-        waits.add(item, partial(_doer, group, named))
+        doer_of = partial(_doer, group, named)
+        waits.add(item, doer_of)
+        of_item: Waits[OffenderKey] = Waits()
+        of_item.add(item, doer_of)
+        for doer, seconds in of_item.seconds().items():
+            members[doer].longest = max(members[doer].longest, seconds)
     for doer, seconds in waits.seconds().items():
         members[doer].seconds += seconds
     return _ranked(members)

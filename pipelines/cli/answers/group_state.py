@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.cli.output.group_state import StateView
@@ -67,6 +67,8 @@ def read_lines(
         given = options.version_of(source.relative)
         if given is not None:
             versions[source.name] = given
+        times = (lines.last_us, reader.report.ended_at, reader.report.last_at)
+        lines.last_us = max((at for at in times if at is not None), default=None)
         lines.is_rejected = lines.is_rejected or reader.report.status in ("rejected", "truncated")
     _complete(lines, versions)
     return lines
@@ -153,12 +155,19 @@ def shown_at(lines: GroupLines, group: str, at_us: int | None, step: int) -> Sta
     group_events = [event for event in lines.events if event.group == group]
     before = len(group_events) if at_us is None else sum(event.time_us <= at_us for event in group_events)
     number = before + step
+    if step == 0 and number == 0 and at_us is not None and lines.events:
+        from pipelines.schema.tables import instant_text
+
+        when, first = instant_text(at_us), instant_text(group_events[0].time_us)
+        raise UsageError(f"{when} is before its first line: what the logs tell of group {group!r} begins at {first}")
     if not 1 <= number <= len(group_events):
         where = "before its first" if number < 1 else "behind its last"
         raise UsageError(f"that is {where} line: {len(group_events)} lines of its coordinator tell of group {group!r}")
     if is_modern(group_events[:number]):
-        return _by_epochs(lines, group, group_events[:number], len(group_events))
-    return _followed(lines, group, group_events[number - 1], number, len(group_events), None if step else at_us)
+        view = _by_epochs(lines, group, group_events[:number], len(group_events))
+    else:
+        view = _followed(lines, group, group_events[number - 1], number, len(group_events), None if step else at_us)
+    return replace(view, wanted_at=None if step else at_us, ends_at=lines.last_us)
 
 
 def _followed(lines: GroupLines, group: str, wanted: Event, number: int, total: int, at_us: int | None) -> StateView:

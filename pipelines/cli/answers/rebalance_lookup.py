@@ -18,6 +18,8 @@ CANDIDATES_SHOWN = 8
 ID_PREFIX_MIN = 4
 FAR_SECONDS = 3600.0
 """Maximum distance in seconds from the named time."""
+CLOSE_SECONDS = 1.0
+"""Distance in seconds that a time without fractions may be off."""
 
 
 def find_rebalance(rows: Any, name: str, clock: Clock) -> Any:
@@ -70,17 +72,35 @@ def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock
 def _by_time(rows: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
     """Rebalance in progress at a time, else the nearest."""
 
-    def distance(row: Any) -> int:
-        start = column(row, "started_at") or column(row, "ended_at") or 0
-        end = column(row, "ended_at") or start
-        return max(start - when, when - end, 0)
-
-    nearest = min(rows, key=lambda row: (distance(row), -(column(row, "started_at") or 0)))
-    if distance(nearest) > FAR_SECONDS * 1_000_000:
+    nearest = min(rows, key=lambda row: (_distance(row, when), -(column(row, "started_at") or 0)))
+    if _distance(nearest, when) > FAR_SECONDS * 1_000_000:
         near = clock.full(column(nearest, "started_at"))
-        far = duration(distance(nearest) / 1_000_000)
+        far = duration(_distance(nearest, when) / 1_000_000)
         raise UsageError(f"no rebalance of {group!r} at {clock.full(when)}; the nearest is {far} away, at {near}")
     return nearest
+
+
+def _distance(row: Any, when: int) -> int:
+    """Microseconds between a time and a rebalance; 0 while it is going on."""
+    start = column(row, "started_at") or column(row, "ended_at") or 0
+    end = column(row, "ended_at") or (when if column(row, "outcome") == "open" else start)
+    return max(start - when, when - end, 0)
+
+
+def apart_from(row: Any, name: str, rows: Any, clock: Clock) -> str:
+    """That nothing was going on at a named time, as a sentence.
+
+    Empty if it was going on at that time, or if no time was named.
+    """
+    group, at_sign, when = name.rpartition("@")
+    if not at_sign or row is None or column(row, "group") != group:
+        return ""
+    named_at = moment(when, clock.zone_name, name).micros(last_record_at(rows))
+    if _distance(row, named_at) < CLOSE_SECONDS * 1_000_000:
+        return ""
+    where = "after" if (column(row, "started_at") or 0) > named_at else "before"
+    away = duration(_distance(row, named_at) / 1_000_000)
+    return f"No rebalance of {group} was going on at {clock.full(named_at)}; this is the nearest, {away} {where} that."
 
 
 def _of_group(rebalances: Iterable[Any], group: str) -> list[Any]:

@@ -266,8 +266,13 @@ def advice_lines(advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
 
 def _advice_texts(advice: Advice, selection: str) -> Iterator[tuple[str, str]]:
     """Sentences about a group, each with a command, which `selection` is part of."""
+    from dashboards.wording.units import counted
+
     for finding in advice.helpful[:FINDINGS_MAX]:
         yield f"{change_sentence(finding)} It costs: {cost(finding)}.", f"groupscope whatif PATH... {selection}{options(finding)}"
+    if advice.without_end:
+        were = "was" if advice.without_end == 1 else "were"
+        yield f"{counted(advice.without_end, 'rebalance')} that had no end when the logs ended {were} not run again.", ""
     if any("session" in finding.candidate.values_ms for finding in advice.helpful[:FINDINGS_MAX]):
         yield from ((f"Assumed: {text}.", "") for text in advice.assumed if "session.timeout.ms" in text)
     if advice.useless:

@@ -41,8 +41,11 @@ class Source:
         return getattr(self.whole, "layouts", ())
 
 
-def open_source(query_options: QueryOptions, filters: Filters | None = None) -> Source:
-    """Read the requested input and select the requested rows."""
+def open_source(query_options: QueryOptions, filters: Filters | None = None, *, is_strict: bool = False) -> Source:
+    """Read the requested input and select the requested rows.
+
+    With `is_strict`, a filter that names nothing in it is wrong.
+    """
     from pipelines.cli.answers.narrowed_rows import narrowed, unseen
     from pipelines.cli.answers.selection import select
     from pipelines.cli.arguments.option_parsing import shown_as
@@ -75,9 +78,60 @@ def open_source(query_options: QueryOptions, filters: Filters | None = None) -> 
     rows = select(analysis, shown_as(query_options.groups or (), redaction), since, until)
     if filters:
         for text in unseen(analysis, filters):
+            if is_strict:
+                raise UsageError(text)
             query_options.talk.warn(text)
         rows = narrowed(rows, filters)
     return Source(rows, clock, settings, discovery, getattr(analysis, "skipped", []), analysis, redaction)
+
+
+def warn_without_witnesses(source: Source, query_options: QueryOptions, form: str, *, of_rebalances: bool = True) -> None:
+    """Say that no line could have shown what is listed.
+
+    For people as an error; programs get a listing without rows, as for any other time.
+    """
+    try:
+        check_witnesses(source, query_options, of_rebalances=of_rebalances)
+    except NothingReadable as error:
+        if form == "people":
+            raise
+        query_options.talk.warn(str(error))
+
+
+def check_witnesses(source: Source, query_options: QueryOptions, *, of_rebalances: bool = True) -> None:
+    """Raise NothingReadable if no line could have shown anything.
+
+    With `of_rebalances`, if none could have shown a rebalance.
+    """
+    from pipelines.cli.answers.selection import first_record_at, last_record_at
+    from pipelines.cli.arguments.times import moment, window
+
+    first_at, last_at = first_record_at(source.whole), last_record_at(source.whole)
+    if of_rebalances and (last_at is None or not _has_witness(source)):
+        raise NothingReadable("no line of a coordinator or a client was recognised, so nothing is known of rebalances")
+    if last_at is None:
+        raise NothingReadable("no line of a broker or a client was recognised, so nothing is known")
+    zone = source.clock.zone_name
+    since = moment(query_options.since, zone, "--since") if query_options.since else None
+    until = moment(query_options.until, zone, "--until") if query_options.until else None
+    if query_options.around:
+        since, until = window(query_options.around, zone)
+    if since is not None and since.micros(last_at) > last_at:
+        raise NothingReadable(f"the logs end at {source.clock.full(last_at)}, before --since, so nothing is known of the time after it")
+    if until is not None and first_at is not None and until.micros(last_at) < first_at:
+        raise NothingReadable(f"the logs begin at {source.clock.full(first_at)}, after --until, so nothing is known of the time before it")
+
+
+_WITNESSES = frozenset({"server", "client", "request"})
+"""Kinds of Kafka's files in which rebalances show."""
+
+
+def _has_witness(source: Source) -> bool:
+    from dashboards.view.row_access import column
+
+    files = [row for row in source.whole.inputs["log_files"] if column(row, "recognised")]
+    has_file = any(column(row, "system") == "rocketmq" or column(row, "kind") in _WITNESSES for row in files)
+    return has_file or any(True for _ in source.whole.rebalances)
 
 
 def _is_piped() -> bool:

@@ -16,6 +16,7 @@ from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.output.standard_streams import screen
 
 if TYPE_CHECKING:
+    from conf.causes import RecommendedAction
     from models.whatif.advice import Advice
     from pipelines.cli.answers.log_lines import LocatedLine
     from pipelines.cli.output.proof import Proof
@@ -67,7 +68,7 @@ def explain(
     if as_json:
         _write(row, line, source, proof)
     else:
-        _show(row, line, source, verbose=query_options.verbose)
+        _show(name, row, line, source, verbose=query_options.verbose)
         if proof is not None:
             from pipelines.cli.output.proof import show
 
@@ -144,10 +145,11 @@ def _advice(row: Any, source: Source) -> dict[str, Any]:
     }
 
 
-def _show(row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) -> None:
+def _show(name: str, row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) -> None:
     from dashboards.answer.build import rebalance
     from dashboards.wording.escaping import first_line, shortened
     from pipelines.cli.answers import log_lines as lines
+    from pipelines.cli.answers.rebalance_lookup import apart_from
     from pipelines.cli.answers.settings_search import that_helps
     from pipelines.cli.output import screens
 
@@ -159,13 +161,32 @@ def _show(row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) 
             screens.say(console, sentence)
         if row is not None:
             screens.heading(console, "The rebalance" if line.is_known else "What was going on")
+    elif apart := apart_from(row, name, source.rows, source.clock):
+        screens.say(console, apart, style="bold")
     if row is not None:
         searched = _searched(row, source) if row.system == "kafka" else []
         item = rebalance(row)
+        if stuck := _advice_while_stuck(row, source):
+            item = replace(item, advice=stuck)
         item = replace(item, advice=that_helps(item.advice, item.id, item.cluster, [item.group], searched))
         screens.print_story(console, item, source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
         if row.system == "kafka":
             _show_settings(row, source, searched)
+
+
+def _advice_while_stuck(row: Any, source: Source) -> tuple[RecommendedAction, ...]:
+    """What its incident advises while a rebalance goes on.
+
+    What set it off is then not what to mend first.
+    """
+    from conf.causes import incident_kinds
+    from dashboards.view.row_access import column
+
+    if column(row, "outcome") != "open":
+        return ()
+    rebalance_id = column(row, "rebalance_id")
+    kinds = [column(incident, "kind") for incident in source.rows.incidents if rebalance_id in (column(incident, "rebalance_ids") or ())]
+    return incident_kinds()["stuck"].advice if "stuck" in kinds else ()
 
 
 def _searched(row: Any, source: Source) -> list[Advice]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines import exit_codes as codes
-from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.answers.source import Source, open_source, warn_without_witnesses
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands import rebalances as tables
@@ -67,6 +67,7 @@ def outages(
     if if_down is not None and (form not in ("json", "people") or under_replicated):
         raise UsageError("--if-down is an answer of its own: give --json rather than --jsonl or --csv, and no --under-replicated")
     source = open_source(query_options)
+    warn_without_witnesses(source, query_options, form, of_rebalances=False)
     if if_down is not None:
         return _if_down(source, if_down, reassignment, limit=limit, as_json=form == "json")
     if under_replicated:

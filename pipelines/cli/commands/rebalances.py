@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pipelines import exit_codes as codes
-from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.answers.source import Source, open_source, warn_without_witnesses
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
@@ -31,6 +31,7 @@ def rebalances(
 ) -> int:
     """List rebalances: when, why, caused by whom, for how long."""
     source = open_source(query_options, filters)
+    warn_without_witnesses(source, query_options, form)
     return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
 
 
@@ -57,6 +58,7 @@ def offenders(
     By the time that their groups stood still.
     """
     source = open_source(query_options, filters)
+    warn_without_witnesses(source, query_options, form)
     if blockers:
         return _blockers(source, by, limit=limit, form=form)
     return _answer(source, "offenders", partial(offender_rows, ranked_by=by), partial(_offenders, ranked_by=by), limit=limit, form=form)
@@ -86,6 +88,7 @@ def timeline(
 ) -> int:
     """Show the states of groups over time."""
     source = open_source(query_options)
+    warn_without_witnesses(source, query_options, form)
     return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, form=form)
 
 
@@ -170,7 +173,7 @@ def _rebalances(console: Console, source: Source, limit: int) -> None:
         screens.say(console, "No rebalance found.")
         return
     screens.rebalances(console, shown, source.clock)
-    _rest(console, count, len(shown), "rebalances", "the longest are shown")
+    _rest(console, count, len(shown), "rebalances", "those that stopped their groups longest are shown")
 
 
 def _offenders(console: Console, source: Source, limit: int, ranked_by: str) -> None:

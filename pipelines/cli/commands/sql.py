@@ -109,7 +109,7 @@ def ask(query: str, source: Source) -> pa.Table:
             connection.execute(f"SET {setting}")
         table = connection.execute(query).to_arrow_table()
     except duckdb.Error as error:
-        raise _damage(error, source) or UsageError(_error_text(error)) from error
+        raise _damage(error, source) or UsageError(_error_text(error, query)) from error
     finally:
         connection.close()
     twice = sorted({name for name in table.schema.names if table.schema.names.count(name) > 1})
@@ -137,10 +137,15 @@ def _check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
         raise UsageError("only one SELECT can be answered (or DESCRIBE, SUMMARIZE, SHOW TABLES, EXPLAIN)")
 
 
-def _error_text(error: duckdb.Error) -> str:
+_BARE_GROUP = re.compile(r"(?<![\"\w])group(?!\s+by\b)(?![\"\w])", re.IGNORECASE)
+"""The column's name as a word, which SQL takes for the begin of GROUP BY."""
+
+
+def _error_text(error: duckdb.Error, query: str) -> str:
     """DuckDB's message in one line, with its hint but without the query."""
     text = str(error).partition("\n\nLINE ")[0].partition("\nLINE ")[0]
-    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+    message = "; ".join(line.strip() for line in text.splitlines() if line.strip())
+    return f'{message}; the column is written "group", in double quotes' if _BARE_GROUP.search(query) else message
 
 
 def _table(source: Source, name: str) -> pa.Table | pads.Dataset:

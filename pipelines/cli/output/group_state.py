@@ -47,6 +47,10 @@ class StateView:
     changed_by: dict[str, Event]
     unexplained: int
     missing: int
+    wanted_at: int | None = None
+    """Time that was asked for, in microseconds."""
+    ends_at: int | None = None
+    """Time of the logs' last record, in microseconds."""
 
 
 def write(shown: StateView) -> None:
@@ -124,7 +128,13 @@ def show(console: Console, shown: StateView, clock: Clock) -> None:
     say(console, f"{line.place.file}:{line.place.line} (line {shown.number} of {shown.total} of the group)", style="dim", is_wide=True)
     say(console, line.text.splitlines()[0] if line.text else line.name, style="dim", is_wide=True)
     console.print()
-    say(console, f"{shown.group} at {clock.stamp(line.time_us)}: {_words(view.state)}, generation {_words(view.generation)}", style="bold")
+    at = clock.stamp(line.time_us)
+    wanted = clock.stamp(shown.wanted_at) if shown.wanted_at is not None else at
+    say(console, f"{shown.group} at {wanted}: {_words(view.state)}, generation {_words(view.generation)}", style="bold")
+    if wanted != at:
+        say(console, f"Its last line by then is of {at}.")
+    if shown.wanted_at is not None and shown.ends_at is not None and shown.wanted_at > shown.ends_at:
+        say(console, f"The logs end at {clock.stamp(shown.ends_at)}: what came after that is unknown.")
     for title, fact, changed in (
         ("state", view.state, shown.changed_by.get("state")),
         ("leader", view.leader, shown.changed_by.get("leader")),
@@ -136,7 +146,7 @@ def show(console: Console, shown: StateView, clock: Clock) -> None:
     if view.members:
         _members(console, view)
     if any(timer.deadline_ms is not None for timer in view.timers):
-        _timers(console, view, clock)
+        _timers(console, view, clock, shown.wanted_at)
     say(console, _trust(shown), style="dim")
 
 
@@ -165,16 +175,21 @@ def _members(console: Console, view: View) -> None:
     console.print(grid(columns, console.width))
 
 
-def _timers(console: Console, view: View, clock: Clock) -> None:
+def _timers(console: Console, view: View, clock: Clock, wanted_at: int | None) -> None:
     heading(console, f"Timers ({clock.zone_name})")
     timers = [timer for timer in view.timers if timer.deadline_ms is not None]
     columns = [
         GridColumn("timer", [TIMERS.get(timer.kind, timer.kind) for timer in timers]),
         GridColumn("member", [timer.member_id or "" for timer in timers], least=16),
         GridColumn("due", [clock.stamp((timer.deadline_ms or 0) * US_PER_MS) for timer in timers]),
+        GridColumn("", ["overdue" if _is_over(timer, wanted_at) else "" for timer in timers]),
         GridColumn("", ["assumed timeout" if timer.certainty == _GUESSED else "" for timer in timers], rank=1),
     ]
     console.print(grid(columns, console.width))
+
+
+def _is_over(timer: TimerView, wanted_at: int | None) -> bool:
+    return wanted_at is not None and (timer.deadline_ms or 0) * US_PER_MS < wanted_at
 
 
 def _trust(shown: StateView) -> str:

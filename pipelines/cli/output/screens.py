@@ -90,7 +90,9 @@ def analysis(
         outages_in_short(console, answer.outages, clock, limit=limit, verbose=verbose)
     if answer.rebalances:
         rest = answer.totals.rebalances - len(answer.rebalances)
-        which = f"the {len(answer.rebalances)} longest of {answer.totals.rebalances:,}; --limit 0 shows all" if rest else "by time"
+        which = (
+            f"the {len(answer.rebalances)} of {answer.totals.rebalances:,} that stopped longest; --limit 0 shows all" if rest else "by time"
+        )
         heading(console, f"Rebalances ({which})")
         rebalances(console, answer.rebalances, clock)
     _inputs(console, answer, skipped, verbose=verbose)

@@ -224,3 +224,37 @@ def test_the_last_collections_have_nothing_to_search_while_exit_handlers_still_r
 
     assert ended.returncode == codes.GOOD, ended.stderr
     assert ended.stdout.rstrip().endswith("left True")
+
+
+OTHER = """2026-11-20 01:00:00,000 INFO com.example.Checkout - order 1 placed
+2026-11-20 01:00:01,000 WARN com.example.Checkout - slow payment 3021 ms
+"""
+
+
+@pytest.mark.parametrize("command", ["rebalances", "offenders", "outages", "deploys", "groups", "timeline", "trend"])
+def test_people_hear_where_no_line_could_have_shown_anything(cli: Cli, tmp_path: Path, command: str) -> None:
+    log = tmp_path / "app.log"
+    log.write_text(OTHER)
+    for arguments, reason in (((log,), "recognised"), ((SERVER_LOG, "--since", "2031-01-01"), "before --since")):
+        done = cli(command, *arguments)
+        assert (done.code, done.out) == (codes.NOTHING_READABLE, "")
+        assert reason in done.err
+    done = cli(command, SERVER_LOG, "--since", "2031-01-01", "--json")
+    assert done.code == codes.GOOD
+    assert "before --since" in done.err
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("select group from rebalances", True),
+        ("select r.group, cause from rebalances r", False),
+        ("select cause from rebalances where group = 'a'", True),
+        ("select cause, count(*) from rebalances group by", False),
+        ('select "group", nothing from rebalances', False),
+    ],
+)
+def test_a_query_that_takes_group_for_a_column_gets_a_hint(cli: Cli, query: str, hint: bool) -> None:
+    done = cli("sql", query, SERVER_LOG)
+    assert ('the column is written "group"' in done.err) is hint
+    assert done.code == codes.USAGE or not hint

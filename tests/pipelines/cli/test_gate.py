@@ -112,3 +112,10 @@ def test_a_passed_gate_says_what_it_does_not_know(cli: Cli, tmp_path: Path, name
 
     assert done.code == code, done.err
     assert told in " ".join((done.out + done.err).split())
+
+
+@pytest.mark.parametrize("option", ["--client", "--member", "--topic"])
+def test_a_filter_that_names_nothing_passes_no_gate(cli: Cli, option: str) -> None:
+    done = cli("gate", POLL_TIMEOUT, "--max-rebalances", 9, option, "shiping-worker-3")
+    assert (done.code, done.out) == (2, "")
+    assert "'shiping-worker-3' is in these logs" in done.err

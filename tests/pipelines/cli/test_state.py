@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,3 +139,65 @@ def test_what_can_not_be_shown(cli: Cli, arguments: tuple[str, ...], told: str) 
     done = cli("state", *arguments, "--quiet")
     assert done.code == 2
     assert told in " ".join(done.err.split())
+
+
+PHASE = """[2026-11-20 01:00:00,000] INFO [GroupCoordinator 1]: Preparing to rebalance group bills in state PreparingRebalance with old \
+generation 6 (__consumer_offsets-8) (reason: Adding new member bill-2-11111111-1111-1111-1111-111111111111 with group instance id None) \
+(kafka.coordinator.group.GroupCoordinator)
+[2026-11-20 03:55:00,000] INFO [Log partition=bills-1, dir=/data] Rolled new log segment at offset 7 in 3 ms. (kafka.log.Log)
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "texts"),
+    [
+        (
+            "03:30",
+            ("bills at 2026-11-20 03:30:00.000: PreparingRebalance", "Its last line by then is of 2026-11-20 01:00:00.000.", "overdue"),
+        ),
+        ("2026-11-21T00:00", ("bills at 2026-11-21 00:00:00.000", "The logs end at 2026-11-20 03:55:00.000", "overdue")),
+        ("00:30", ("00:30:00.000000Z is before its first line", "begins at 2026-11-20T01:00:00")),
+    ],
+)
+def test_a_time_without_a_line_of_the_group(cli: Cli, tmp_path: Path, at: str, texts: tuple[str, ...]) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(PHASE)
+    done = cli("state", "bills", log, "--at", at, "--quiet")
+    for text in texts:
+        assert text in " ".join((done.out + done.err).split())
+
+
+STABLE = """[2026-11-20 11:23:22,122] INFO [GroupCoordinator 1]: Preparing to rebalance group bills in state PreparingRebalance with old \
+generation 4 (__consumer_offsets-9) (reason: Adding new member bill-3-11111111-1111-1111-1111-111111111111 with group instance id None) \
+(kafka.coordinator.group.GroupCoordinator)
+[2026-11-20 11:23:24,218] INFO [GroupCoordinator 1]: Stabilized group bills generation 5 (__consumer_offsets-9) with 3 members \
+(kafka.coordinator.group.GroupCoordinator)
+[2026-11-20 11:23:24,230] INFO [GroupCoordinator 1]: Assignment received from leader for group bills for generation 5. The group has 3 \
+members, 0 of which are static. (kafka.coordinator.group.GroupCoordinator)
+[2026-11-20 11:55:00,000] INFO [Log partition=bills-1, dir=/data] Rolled new log segment at offset 7 in 3 ms. (kafka.log.Log)
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "sentence"),
+    [
+        ("11:30", "No rebalance of bills was going on at 2026-11-20 11:30:00.000 UTC; this is the nearest, 6 min 36 s before that."),
+        ("11:20", "this is the nearest, 3 min 22 s after that."),
+        ("11:23:23", ""),
+        ("11:23:22", ""),
+    ],
+)
+def test_explain_says_that_nothing_was_going_on_at_a_time(cli: Cli, tmp_path: Path, at: str, sentence: str) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(STABLE)
+    told = " ".join(cli("explain", f"bills@{at}", log).out.split())
+    assert sentence in told
+    assert told.startswith("No rebalance") is bool(sentence)
+
+
+def test_a_rebalance_without_an_end_has_the_advice_of_its_incident(cli: Cli, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(PHASE)
+    told = " ".join(cli("explain", "bills@01:00", log).out.split())
+    assert "See what the members that are waited for are doing now" in told
+    assert "Start instances together" not in told

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines import exit_codes as codes
-from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.answers.source import Source, check_witnesses, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.arguments.times import moment, span_seconds, window
+from pipelines.cli.arguments.times import span_seconds
 from pipelines.cli.output.standard_streams import ReaderGone, screen
-from pipelines.errors import NothingReadable, UsageError
+from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
     from dashboards.answer.history.alert_rules import AlertRule, Breach
@@ -56,8 +56,8 @@ def gate(
     if max_rebalances is None and max_stopped is None and not rules:
         raise UsageError("say what is allowed: --max-rebalances N, --max-stopped SPAN or --rule RULE")
     seconds = None if max_stopped is None else span_seconds(max_stopped, "--max-stopped")
-    source = open_source(query_options, filters)
-    _check_witnesses(source, query_options)
+    source = open_source(query_options, filters, is_strict=True)
+    check_witnesses(source, query_options)
     judged = [(group, _exceeded(group, max_rebalances, seconds)) for group in group_sums(source.rows.rebalances)]
     broken = _breaches(source, rules)
     with contextlib.suppress(ReaderGone):  # who reads no further gets the exit code
@@ -74,36 +74,6 @@ def _breaches(source: Source, rules: list[AlertRule]) -> list[Breach]:
     from pipelines.cli.answers.selection import last_record_at
 
     return breaches(source.rows, last_record_at(source.whole), rules)
-
-
-def _check_witnesses(source: Source, query_options: QueryOptions) -> None:
-    """Raise NothingReadable if no line could have shown a rebalance."""
-    from pipelines.cli.answers.selection import first_record_at, last_record_at
-
-    first_at, last_at = first_record_at(source.whole), last_record_at(source.whole)
-    if last_at is None or not _has_witness(source):
-        raise NothingReadable("no line of a coordinator or a client was recognised, so nothing is known of rebalances")
-    zone = source.clock.zone_name
-    since = moment(query_options.since, zone, "--since") if query_options.since else None
-    until = moment(query_options.until, zone, "--until") if query_options.until else None
-    if query_options.around:
-        since, until = window(query_options.around, zone)
-    if since is not None and since.micros(last_at) > last_at:
-        raise NothingReadable(f"the logs end at {source.clock.full(last_at)}, before --since, so nothing is known of the time after it")
-    if until is not None and first_at is not None and until.micros(last_at) < first_at:
-        raise NothingReadable(f"the logs begin at {source.clock.full(first_at)}, after --until, so nothing is known of the time before it")
-
-
-_WITNESSES = frozenset({"server", "client", "request"})
-"""Kinds of Kafka's files in which rebalances show."""
-
-
-def _has_witness(source: Source) -> bool:
-    from dashboards.view.row_access import column
-
-    files = [row for row in source.whole.inputs["log_files"] if column(row, "recognised")]
-    has_file = any(column(row, "system") == "rocketmq" or column(row, "kind") in _WITNESSES for row in files)
-    return has_file or any(True for _ in source.whole.rebalances)
 
 
 def _exceeded(group: GroupSum, rebalances_max: int | None, seconds_max: float | None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pipelines import exit_codes as codes
-from pipelines.cli.answers.source import open_source
+from pipelines.cli.answers.source import open_source, warn_without_witnesses
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.option_parsing import rule
 from pipelines.cli.arguments.question import QueryOptions, question
@@ -40,6 +40,7 @@ def groups(query_options: QueryOptions, form: o.OutputForm, budget: Budgets = No
 
     allowed = _budget_of(budget or ())
     source = open_source(query_options)
+    warn_without_witnesses(source, query_options, form)
     write_listing(
         "groups",
         rows.profiles(source.rows),

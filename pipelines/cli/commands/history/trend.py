@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pipelines import exit_codes as codes
-from pipelines.cli.answers.source import Source, open_source
+from pipelines.cli.answers.source import Source, open_source, warn_without_witnesses
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.arguments.times import moment
@@ -40,6 +40,7 @@ def trend(query_options: QueryOptions, form: o.OutputForm, period: By = "week", 
     from pipelines.cli.output import history_tables as tables
 
     source = open_source(query_options)
+    warn_without_witnesses(source, query_options, form)
     spans = _periods(source, period, release or [])
     trends_of_groups = trends(rows.rebalances_of(source.rows), spans, cover_of(source.rows.inputs["log_files"]))
     write_listing(
@@ -76,6 +77,7 @@ def deploys(query_options: QueryOptions, form: o.OutputForm, limit: o.Limit = 50
     from pipelines.cli.output import history_tables as tables
 
     source = open_source(query_options)
+    warn_without_witnesses(source, query_options, form)
     write_listing(
         "deploys",
         rows.deploys(source.rows),

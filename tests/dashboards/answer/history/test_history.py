@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,8 +24,17 @@ def test_blockers_of_the_story_have_their_seconds() -> None:
     found = blockers(items)
     waited = [item for item in items if item.blockers]
     assert {one.name for one in found} == {person.name for item in waited for person in item.blockers}
+    assert all(one.longest_seconds <= one.seconds for one in found), "a wait for several is booked once"
     assert sum(one.seconds for one in found) <= sum(item.held_up_seconds for item in waited) + 1e-6
     assert sum(one.group_share for one in found) == pytest.approx(len({one.group for one in found}), abs=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_longest_wait_for_one_of_several_is_its_share(count: int) -> None:
+    item = next(item for row in made.small_story().rebalances if (item := rebalance(row)).blockers and item.held_up_seconds)
+    names = [replace(item.blockers[0], client_id=f"c-{number}", member_id=f"c-{number}#1", name=f"c-{number}") for number in range(count)]
+    found = blockers([replace(item, blockers=tuple(names))])
+    assert [one.longest_seconds for one in found] == [pytest.approx(one.seconds, abs=1e-5) for one in found]
 
 
 def test_a_group_tells_how_many_of_its_clients_run_a_version() -> None:
