@@ -48,7 +48,7 @@ SHORTER_MS = (60_000, 30_000)
 SHORTER_SESSION_MS = whole("whatif.advice.shorter_session_ms")
 """Session that is tried against long waits for members that are gone."""
 BOUNDS_OF_WAITS = frozenset({"shorter_poll", "shorter_session"})
-"""Changes whose effect is unknown where the first run does not wait as long as was logged."""
+"""Changes whose effect is unknown where the first run waits otherwise."""
 MOVE_SOME = frozenset({"cooperative", "consumer"})
 """Changes with which those members go on whose partitions stay."""
 LEAST_SECONDS = real("whatif.advice.least_seconds")
@@ -120,7 +120,7 @@ class RatedChange:
 
     @property
     def is_in_vain(self) -> bool:
-        """Whether it avoids no rebalance, and its members would have stood still as long as they did."""
+        """Whether it spares no rebalance and no member."""
         return self._has_members and self._spared <= 0 and self.outlook.saved_member_seconds < LEAST_SECONDS
 
     @property

@@ -154,7 +154,7 @@ def with_remedies(answer: Answer, advices: Sequence[Advice]) -> Answer:
 
 
 def as_run(item: Incident, advices: Iterable[Advice]) -> tuple[str, ...]:
-    """What an incident shows, with the effect of static membership as its run gives it.
+    """What an incident shows, with static membership as its run gives it.
 
     As it was if the incident was not run.
     """

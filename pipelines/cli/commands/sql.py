@@ -138,7 +138,7 @@ def _check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 
 _BARE_GROUP = re.compile(r"(?<![\"\w])group(?!\s+by\b)(?![\"\w])", re.IGNORECASE)
-"""The column's name as a word, which SQL takes for the begin of GROUP BY."""
+"""The column's name without quotes, which begins GROUP BY in SQL."""
 
 
 def _error_text(error: duckdb.Error, query: str) -> str:
