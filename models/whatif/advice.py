@@ -52,7 +52,7 @@ BOUNDS_OF_WAITS = frozenset({"shorter_poll", "shorter_session"})
 MOVE_SOME = frozenset({"cooperative", "consumer"})
 """Changes with which those members go on whose partitions stay."""
 LEAST_SECONDS = real("whatif.advice.least_seconds")
-"""Members' downtime that is told as none if it is less."""
+"""Smallest downtime of members that counts."""
 GATHERING_MS = whole("whatif.advice.gathering_ms")
 """Initial delay that is tried where members start one after the other."""
 WORTH_SHARE = real("whatif.advice.worth_share")

@@ -154,9 +154,9 @@ def with_remedies(answer: Answer, advices: Sequence[Advice]) -> Answer:
 
 
 def as_run(item: Incident, advices: Iterable[Advice]) -> tuple[str, ...]:
-    """What an incident shows, with static membership as its run gives it.
+    """Sentences of an incident, with the effect of static membership by a run.
 
-    As it was if the incident was not run.
+    Without a run of the incident they stay.
     """
     from dashboards.wording.story import STATIC_MEMBERSHIP, savings
 
