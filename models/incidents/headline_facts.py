@@ -76,7 +76,7 @@ class FrequentCause:
 
 @dataclass(frozen=True, slots=True)
 class EndlessWait:
-    """A wait that had not ended when the logs did.
+    """A wait that had not ended when the logs did; who is waited for may be unknown.
 
     `has_joined` says that it was for the members' SyncGroup, and not for them to rejoin.
     """

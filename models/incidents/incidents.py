@@ -383,6 +383,8 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
         return Migration(after if after != before else None)
     if kind == "autoscaling" and (brief_count := brief_members(rows)) and not any(row.blockers for row in rows):
         return BriefMembers(brief_count)
+    if kind == "stuck" and not rows[-1].blockers:
+        return EndlessWait((), has_joined=rows[-1].joined_at is not None)
     if worst is None:
         return _request(rows, _most_common([row.cause for row in rows]) or "unknown", None) or _frequent_cause(rows)
     name = display_name(worst)

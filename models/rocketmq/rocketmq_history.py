@@ -116,7 +116,9 @@ class _GroupHistory:
         self.balance.add(lines.topic, windows, lines.runs)
         lasting_windows = long_windows(windows, end)
         self.wrong += [window for window in lasting_windows if window.kind != "owned"]
-        episodes = [*episodes_of(cluster, lines.topic, changes, ConsumptionImpact(windows, self.owned, self.group, lines))]
+        episodes = [
+            *episodes_of(cluster, lines.topic, changes, ConsumptionImpact(windows, self.owned, self.group, lines), self.stage.last_at)
+        ]
         self.episodes += [replace(row, evidence=[]) for row in episodes]
         return RocketHistory(
             [row for row, _ in changes], [_ownership(cluster, name, window) for window in lasting_windows], rebalances=episodes

@@ -24,7 +24,7 @@ from pipelines.analysis.in_process import AnalyzeOptions
 from pipelines.analysis.replay_failures import failure_warnings
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
-from pipelines.analysis.stages import CLUSTER_EVENT_NAMES, cluster_facts, group_histories, logs_end_of, rocket_ends_of, rocket_histories
+from pipelines.analysis.stages import CLUSTER_EVENT_NAMES, cluster_facts, group_histories, log_ends_of, rocket_ends_of, rocket_histories
 from pipelines.schema.row_conversion import events_of
 
 GROUP_EVENTS_MAX = 20_000
@@ -112,7 +112,7 @@ class LiveReplay:
         facts = cluster_facts(
             self._cluster_events,
             names.cluster_of,
-            logs_end_of({**row, "cluster": names.cluster_of(row["path"])} for row in listed),
+            log_ends_of({**row, "cluster": names.cluster_of(row["path"])} for row in listed),
             self.options.assume,
             list(self._events_without_group),
             lambda: sightings_in(chain.from_iterable(store.batches for store in self._groups.values())),

@@ -48,7 +48,7 @@ from pipelines.analysis.stages import (
     cluster_facts,
     cluster_outages,
     group_histories,
-    logs_end_of,
+    log_ends_of,
     name_files,
     rocket_ends_of,
     rocket_histories,
@@ -325,7 +325,7 @@ def _replay(reading: ReadingPass, options: AnalyzeOptions, analysis: AnalysisRes
     def sightings() -> Iterable[ClientSighting]:
         return reading.sightings if options.groups else sightings_in(reading.store.batches())
 
-    ends = logs_end_of(analysis.log_files)
+    ends = log_ends_of(analysis.log_files)
     of_clients = reading.events_without_group
     facts = cluster_facts(
         reading.cluster_events, cluster_of, ends, options.assume, of_clients, sightings, analysis.failures, analysis.warnings

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from models.events import Event, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
+from models.kafka.cluster.log_ends import LogEnds
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.observations.attribution import ClientSighting, Sightings, unattributed_troubles
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
@@ -121,10 +122,20 @@ def logs_end_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return ends
 
 
+def log_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, LogEnds]:
+    """Last times (microseconds) in files of Kafka's brokers, and in each client's log, by cluster."""
+    rows = [row for row in log_files if row["last_at"] is not None]
+    ends = {cluster: LogEnds(last) for cluster, last in logs_end_of(rows).items()}
+    for row in rows:
+        if row["kind"] == "client":
+            ends.setdefault(row["cluster"], LogEnds()).clients[row["path"]] = row["last_at"]
+    return ends
+
+
 def cluster_facts(
     events: Iterable[Event],
     cluster_of: Callable[[str], str],
-    logs_end: Mapping[str, int],
+    log_ends: Mapping[str, LogEnds],
     assume: Mapping[str, int],
     events_without_group: Sequence[Event] = (),
     sightings: Callable[[], Iterable[ClientSighting]] = tuple,
@@ -138,17 +149,18 @@ def cluster_facts(
     only if there are any. If a cluster's events raise, its facts stay empty and `failures` gets a message. `notes` gets
     those on troubles of consumers whose group nobody names.
     """
-    by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
+    by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in log_ends}
     for event in events:
         by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
     facts = {cluster: learn_facts(cluster, group, failures) for cluster, group in by_cluster.items()}
     for cluster, known in facts.items():
-        known.logs_end = logs_end.get(cluster)
+        ends = log_ends.get(cluster, LogEnds())
+        known.logs_end, known.client_ends = ends.brokers, ends.clients
         for name, value in assume.items():
             setattr(known, name, value)
     home_groups = _attributed(events_without_group, sightings, cluster_of)
     for cluster, by_group in home_groups.items():
-        facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).attributed_events = by_group
+        facts.setdefault(cluster, ClusterFacts(cluster)).attributed_events = by_group
     if notes is not None:
         attributed = {event.place for by_group in home_groups.values() for events in by_group.values() for event in events}
         others = (event for event in events_without_group if event.place not in attributed)

@@ -119,6 +119,8 @@ def _cause(story: FrequentCause) -> str:
 def _wait(story: EndlessWait) -> str:
     """The state that a stuck group is in, and the awaited members."""
     names = " or ".join(story.members)
+    if not names:
+        return f"stuck in {'CompletingRebalance' if story.has_joined else 'PreparingRebalance'} as the logs end"
     if story.has_joined:
         return f"stuck in CompletingRebalance, waiting for the SyncGroup of {names}"
     return f"stuck in PreparingRebalance, waiting for {names} to rejoin"

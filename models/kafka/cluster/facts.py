@@ -170,6 +170,8 @@ class ClusterFacts:
     """Session timeout of groups of each newer protocol, which brokers set."""
     rebalance_timeout_ms: int | None = None
     logs_end: int | None = None
+    client_ends: Mapping[str, int] = field(default_factory=dict)
+    """Last time in each client's file."""
     attributed_events: dict[str, list[Event]] = field(default_factory=dict)
     """Clients' lines without a group, by the group that they concern.
 

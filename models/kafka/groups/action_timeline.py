@@ -7,12 +7,15 @@ put right before causes are ranked by them.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import MemberAction
+from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.client_ids import log_before_rotation
+
+_JOINS = frozenset({ActionKind.JOIN, ActionKind.REJOIN})
 
 
 @dataclass(slots=True)
@@ -34,6 +37,18 @@ class ActionTimeline:
     def skew_of(self, event: Event) -> int:
         """Difference of the clock that an event was logged by."""
         return self.skew_of_log.get(log_before_rotation(event.place.file), 0) if event.witness is Witness.CLIENT else 0
+
+    def joining_until(self, ends: Mapping[str, int], since: int) -> int:
+        """Last time in logs of clients that have asked to join since a time, 0 without any.
+
+        `ends` has the last time in each client's file, of lines of any kind.
+        """
+        joins = (
+            action for action in self.actions if action.at >= since and action.kind in _JOINS and action.event.witness is Witness.CLIENT
+        )
+        joining = {log_before_rotation(action.event.place.file) for action in joins}
+        logs = ((log_before_rotation(file), at) for file, at in ends.items()) if joining else ()
+        return max((at - self.skew_of_log.get(log, 0) for log, at in logs if log in joining), default=0)
 
     def on_coordinators_clock(self, action: MemberAction) -> MemberAction:
         """An action at the time that held actions of its log have."""

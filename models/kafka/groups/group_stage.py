@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from operator import attrgetter
 
@@ -254,7 +255,7 @@ class GroupStage:
         rebalances.take_open_windows()
         while rebalances.oldest is not None:
             self._rank_next()
-        self.writer.extend_open(self.rows.open.rebalances)
+        self.writer.extend_open(self.rows.open.rebalances, partial(self.timeline.joining_until, self.facts.client_ends))
         while rebalances.modern.waiting is not None:
             self._rank_epoch()
         rows = self.rows.take()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -281,15 +281,16 @@ class VerdictWriter:
 
     # -- everything else ---------------------------------------------------------------------------------------
 
-    def extend_open(self, rebalances: Iterable[Rebalance]) -> None:
+    def extend_open(self, rebalances: Iterable[Rebalance], joining_until: Callable[[int], int]) -> None:
         """Set the minimum duration of rebalances still open at the end of the logs.
 
+        `joining_until` returns the end of the logs of clients that have asked to join since a time, which would tell of its end.
         Epochs have none, because it is unknown whether they last, nor have those of clients whose logs tell of late polls and no
         generation: such a log would not show the end.
         """
         for row in rebalances:
             if row.outcome == "open" and row.protocol == "classic" and not _is_untold(row):
-                row.at_least_seconds = seconds(row.started_at, self.logs_end)
+                row.at_least_seconds = seconds(row.started_at, max(self.logs_end, joining_until(row.began)))
 
     def add_epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
         """Add the row of the epoch that is waiting for it."""

@@ -90,9 +90,12 @@ class ConsumptionImpact:
 
 
 def episodes_of(
-    cluster: str, topic: str, changes: Sequence[tuple[AllocationChange, AllocationRun]], harm: ConsumptionImpact
+    cluster: str, topic: str, changes: Sequence[tuple[AllocationChange, AllocationRun]], harm: ConsumptionImpact, logs_end: int = 0
 ) -> Iterable[Rebalance]:
-    """Episodes of one topic of a group; `changes` must be in order."""
+    """Episodes of one topic of a group; `changes` must be in order.
+
+    One that is open lasts at least until the logs end.
+    """
     episodes: list[_Episode] = []
     for row, run in changes:
         begin, reached = harm.wrong.touching(run.asked_at, run.at)
@@ -103,7 +106,7 @@ def episodes_of(
         else:
             episodes.append(_Episode(begin, reached, [row]))
     for episode in episodes:
-        yield _rebalance(cluster, topic, episode, harm)
+        yield _rebalance(cluster, topic, episode, harm, logs_end)
 
 
 def _gap(last: AllocationChange, row: AllocationChange, run: AllocationRun) -> int:
@@ -115,11 +118,10 @@ def _gap(last: AllocationChange, row: AllocationChange, run: AllocationRun) -> i
     return ASSIGNED_APART_US if together else QUIET_US
 
 
-def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImpact) -> Rebalance:
+def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImpact, logs_end: int) -> Rebalance:
     rows, first = episode.rows, episode.rows[0]
     ended = None if episode.reached_at >= FOREVER else episode.reached_at
     until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
-    seconds = (until - episode.started_at) / US_PER_SECOND
     pauses = harm.paused(episode.started_at, until)
     twice = round(harm.doubled.seconds(episode.started_at, until) + harm.again(rows), 6)
     offenders = {person.client_id: person.reason for row in rows if row.cause == first.cause for person in row.offenders}
@@ -142,8 +144,8 @@ def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImp
         join_seconds=None,
         sync_seconds=None,
         reconcile_seconds=None,
-        duration_seconds=seconds if ended is not None else None,
-        at_least_seconds=seconds if ended is None else None,
+        duration_seconds=(until - episode.started_at) / US_PER_SECOND if ended is not None else None,
+        at_least_seconds=(max(until, logs_end) - episode.started_at) / US_PER_SECOND if ended is None else None,
         outcome="stable" if ended is not None else "open",
         cause=first.cause,
         root_cause=None,

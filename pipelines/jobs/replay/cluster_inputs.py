@@ -16,7 +16,7 @@ from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
 from pipelines.analysis.client_sightings import EventsPerFileLimit, sightings_in
 from pipelines.analysis.joint_expiries import EXPIRY_COLUMNS, joint
-from pipelines.analysis.stages import cluster_facts, logs_end_of
+from pipelines.analysis.stages import cluster_facts, log_ends_of
 from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.schema.row_conversion import events_of
 from pipelines.transforms.consumed_topics import EVENT_COLUMNS, READ_TOPICS
@@ -54,7 +54,7 @@ def facts_of(
         return sightings_in(rows.combine_chunks().to_batches())
 
     notes: list[str] = []
-    known = cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, events_without_group, sightings, failures, notes)
+    known = cluster_facts(concerning, cluster_of.__getitem__, log_ends_of(files), assume, events_without_group, sightings, failures, notes)
     for note in notes:
         _log.warning(note)
     return known

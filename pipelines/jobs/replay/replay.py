@@ -471,5 +471,5 @@ class _Replay:
 
 
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:
-    """Facts that verdicts depend on, without the end of the logs."""
-    return {name: repr(getattr(facts, name)) for name in facts.__dataclass_fields__ if name != "logs_end"}
+    """Facts that verdicts depend on, without the ends of logs."""
+    return {name: repr(getattr(facts, name)) for name in facts.__dataclass_fields__ if name not in {"logs_end", "client_ends"}}

@@ -138,17 +138,17 @@ def test_a_sure_verdict_names_no_file() -> None:
 def test_an_open_rebalance_lasts_at_least_until_the_logs_end(outcome: str, seconds: float | None) -> None:
     writer = VerdictWriter("test", "orders", ClusterFacts(), Roster(), logs_end=NOW + 9 * SECOND)
     row = row_of(outcome=outcome)
-    writer.extend_open([row])
+    writer.extend_open([row], lambda _: 0)
     assert row.at_least_seconds == seconds
     untold = row_of(by_client(K.POLL_TIMEOUT), outcome="open", witness=Witness.CLIENT, generation_before=None, generation_after=None)
-    writer.extend_open([untold])
+    writer.extend_open([untold], lambda _: NOW + 12 * SECOND)
     assert (untold.cause, untold.at_least_seconds) == ("poll_timeout", None)
     named = row_of(by_client(K.POLL_TIMEOUT), outcome="open", witness=Witness.CLIENT, generation_after=None)
-    writer.extend_open([named])
-    assert named.at_least_seconds == 9.0
+    writer.extend_open([named], lambda _: NOW + 12 * SECOND)
+    assert named.at_least_seconds == 12.0
     row = row_of(outcome="open")
     row.protocol = "consumer"
-    writer.extend_open([row])
+    writer.extend_open([row], lambda _: 0)
     assert row.at_least_seconds is None
 
 
