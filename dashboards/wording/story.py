@@ -223,9 +223,9 @@ def _state_at_the_end(item: Rebalance, clock: Clock) -> str:
 
 def _cost(item: Rebalance) -> str:
     parts = []
-    if item.member_seconds_stopped:
+    if item.member_seconds_stopped and item.outcome != "empty":
         parts.append(f"Members stood still for {duration(item.member_seconds_stopped)}, summed over them.")
-    if item.partition_seconds_stopped:
+    if item.partition_seconds_stopped and item.outcome != "empty":
         parts.append(f"Partitions stood still for {duration(item.partition_seconds_stopped)}, summed over them.")
     if item.duplicate_window:
         window = duration(item.duplicate_window)

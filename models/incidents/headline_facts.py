@@ -159,6 +159,8 @@ class EpisodeFacts:
     """Members stop for the last one, which is not over."""
     is_untimed: bool = False
     """No line tells how long any of them lasted."""
+    emptied_by: str | None = None
+    """Failure by which the last members went in the last one, None if some are left or they went on purpose."""
 
 
 # -- other incidents of a Kafka group ----------------------------------------------------------------------------------
@@ -282,6 +284,21 @@ class RefusalFacts:
     name: str | None
     kind: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmptinessFacts:
+    """A group without members, as the logs end, and how the last ones went.
+
+    `name` is None if no line names any; `is_inferred` says that members' logs alone show it.
+    """
+
+    group: str
+    seconds: float
+    cause: str
+    name: str | None
+    other_count: int
+    is_inferred: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +486,7 @@ HeadlineFacts: TypeAlias = (
     | ApartFacts
     | RestorationFacts
     | RefusalFacts
+    | EmptinessFacts
     | TopologyFacts
     | LastDeliveryFacts
     | SharePartitionFacts

@@ -345,6 +345,7 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeS
         has_new_coordinator=kind == "coordinator_move",
         is_open=rows[-1].outcome == "open" and rows[-1].at_least_seconds is not None and not goes_on(rows[-1]),
         is_untimed=not any(map(_may_not_stop, rows)) or not (is_timed or all(row.outcome == "empty" for row in rows)),
+        emptied_by=act_of(rows[-1]) if rows[-1].outcome == "empty" and act_of(rows[-1]) in FAILURES else None,
     )
 
 

@@ -6,6 +6,7 @@ from dashboards.wording.durations import duration
 from models.incidents.headline_facts import (
     ActionsTogether,
     BriefMembers,
+    EmptinessFacts,
     EndlessWait,
     EpisodeFacts,
     EpisodeStory,
@@ -56,6 +57,15 @@ def episode(facts: EpisodeFacts) -> str:
     return f"{facts.group}: {count}{span}, {_harm(facts)}; {before}{_story_clause(facts.story)}"
 
 
+def emptiness(facts: EmptinessFacts) -> str:
+    """Time without members so far, and how the last ones went."""
+    words = GROUP_ACTION_WORDS.get(facts.cause, cause_words(facts.cause))
+    others = f", and {counted(facts.other_count, 'other member')} did so, too" if facts.other_count else ""
+    went = f"; {facts.name} {words}{others}" if facts.name is not None else ""
+    known = "as far as its members' logs show, " if facts.is_inferred else ""
+    return f"{facts.group}: {known}without members for {duration(facts.seconds)}, and still so when the logs end, so nobody consumes{went}"
+
+
 def _harm(facts: EpisodeFacts) -> str:
     if facts.stopped_seconds is not None:
         return f"{duration(facts.stopped_seconds)} stopped"
@@ -63,6 +73,8 @@ def _harm(facts: EpisodeFacts) -> str:
         return "not over as the logs end"
     if facts.is_untimed:
         return "stopped for an unknown time"
+    if facts.emptied_by is not None:
+        return "no member was left"
     return "nobody stopped" if facts.moving_seconds is None else f"partitions on the move for {duration(facts.moving_seconds)}"
 
 

@@ -23,7 +23,7 @@ from pipelines.headlines.group_conditions import (
     troubled_share_partition,
     unready_topology,
 )
-from pipelines.headlines.group_episodes import episode
+from pipelines.headlines.group_episodes import emptiness, episode
 from pipelines.headlines.outages import absence, failed_directory, outage, quorum_turn, stale_leader
 from pipelines.headlines.phrases import cause_words
 from pipelines.headlines.queue_episodes import queue_episode, servers_alone
@@ -39,6 +39,7 @@ HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.StaleLeaderFacts: stale_leader,
     facts_of.QuorumFacts: quorum_turn,
     facts_of.RefusalFacts: refusal,
+    facts_of.EmptinessFacts: emptiness,
     facts_of.TopologyFacts: unready_topology,
     facts_of.LastDeliveryFacts: last_delivery,
     facts_of.SharePartitionFacts: troubled_share_partition,

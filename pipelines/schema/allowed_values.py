@@ -121,6 +121,7 @@ INCIDENT_KINDS = (
     "static_restart",
     "coordinator_pause",
     "coordinator_unavailable",
+    "no_members",
     "offsets_lost",
     "topology_not_ready",
     "poison_record",

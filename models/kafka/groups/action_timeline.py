@@ -7,7 +7,7 @@ put right before causes are ranked by them.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
@@ -47,8 +47,15 @@ class ActionTimeline:
             action for action in self.actions if action.at >= since and action.kind in _JOINS and action.event.witness is Witness.CLIENT
         )
         joining = {log_before_rotation(action.event.place.file) for action in joins}
-        logs = ((log_before_rotation(file), at) for file, at in ends.items()) if joining else ()
-        return max((at - self.skew_of_log.get(log, 0) for log, at in logs if log in joining), default=0)
+        return self._end_of(joining, ends) if joining else 0
+
+    def end_of_log(self, ends: Mapping[str, int], event: Event) -> int:
+        """Last time in the log of a client's line, 0 if unknown."""
+        return self._end_of({log_before_rotation(event.place.file)}, ends)
+
+    def _end_of(self, logs: Set[str], ends: Mapping[str, int]) -> int:
+        by_log = ((log_before_rotation(file), at) for file, at in ends.items())
+        return max((at - self.skew_of_log.get(log, 0) for log, at in by_log if log in logs), default=0)
 
     def on_coordinators_clock(self, action: MemberAction) -> MemberAction:
         """An action at the time that held actions of its log have."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from models.incidents.absences import MEMBERSHIP_ROLES
 from models.kafka.groups import bounds
 from models.kafka.verdicts.history import GroupHistory
-from models.rows import RebalanceMember
+from models.rows import Rebalance, RebalanceMember
 
 
 @dataclass(slots=True)
@@ -21,6 +21,8 @@ class EpisodeRows:
     """Rows that nothing later changes."""
     over_at: int = 0
     """The latest end of the rebalances in `open`."""
+    last: list[Rebalance] = field(default_factory=list)
+    """The last two rebalances, also when they are final."""
 
     @property
     def count(self) -> int:
@@ -35,6 +37,7 @@ class EpisodeRows:
     def note_end(self) -> None:
         """Note when the rebalance that was added last is over."""
         self.over_at = max(self.over_at, self.open.rebalances[-1].over_at)
+        self.last = [*self.last[-1:], self.open.rebalances[-1]]
 
     def take(self) -> GroupHistory:
         """Remove and return the rows of the episode."""

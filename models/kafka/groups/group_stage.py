@@ -20,16 +20,18 @@ from operator import attrgetter
 
 from models import state_codec as state_text
 from models.events import Event, Witness, text_field
+from models.incidents.headline_facts import HeadlineFacts
 from models.incidents.incidents import Limits, badness
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups import bounds
 from models.kafka.groups.action_timeline import ActionTimeline
+from models.kafka.groups.emptiness import emptiness_incident
 from models.kafka.groups.episode_incidents import add_incidents, apart_us, gap_us
 from models.kafka.groups.episode_rows import EpisodeRows, without_final_members
 from models.kafka.groups.lasting_conditions import LastingConditions
 from models.kafka.groups.member_logs import MemberLogs
 from models.kafka.groups.model_states import ModelStates
-from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents, retention_in_force
+from models.kafka.groups.offset_expiry import End, emptied_last, empty_at_the_end, removal_incidents, retention_in_force
 from models.kafka.groups.state_rows import TransitionRows
 from models.kafka.groups.unranked_rebalances import UnrankedRebalances
 from models.kafka.hypotheses.window import RebalanceContext
@@ -45,7 +47,7 @@ from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.rebalance_rows import VerdictWriter
-from models.rows import KAFKA, MemberSession
+from models.rows import KAFKA, Incident, MemberSession
 from models.units import FOREVER
 
 _FACTS = "facts"
@@ -75,6 +77,7 @@ _CHECKPOINT: Mapping[str, str] = {
     "_behind": "timeline.behind",
     "_settled": "rebalances.ranked_count",
     "_over": "rows.over_at",
+    "last": "rows.last",
     "_judged_at": "rebalances.due_at",
     "_now": "_now",
 }
@@ -271,12 +274,26 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.placeholder(rows.rebalances))
         rows.client_states.extend(self.logs.states.rows(self.cluster, self.group, KAFKA, self.timeline.skew_of_log))
         rows.incidents.extend(self.conditions.open_at(self.writer.logs_end))
+        rows.incidents.extend(self._emptiness())
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
         final.take(without_final_members(rows))
         final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
         final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
         final.incidents.sort(key=badness)
         return final
+
+    def _emptiness(self) -> Iterator[Incident[HeadlineFacts]]:
+        """The incident of a group that has no members as its logs end."""
+        classic, last, until = self.rebalances.classic, self.rows.last, self.writer.logs_end
+        ended = emptied_last(classic, self.rebalances.modern)
+        if not last or ended is None or classic.is_unloaded:
+            return
+        if ended.witness is Witness.CLIENT:
+            until = max(self._now, self.timeline.end_of_log(self.facts.client_ends, ended))
+        is_inferred = ended.witness is not Witness.COORDINATOR
+        incident = emptiness_incident(last, until, self._departures, self.limits, is_inferred=is_inferred)
+        if incident is not None:
+            yield incident
 
     def _sessions(self, members: Iterable[RosterMember]) -> Iterable[MemberSession]:
         modern = self.rebalances.modern

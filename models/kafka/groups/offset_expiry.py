@@ -68,6 +68,14 @@ def empty_at_the_end(classic: ClassicReplay, modern: ModernReplay) -> Event | No
     return None
 
 
+def emptied_last(classic: ClassicReplay, modern: ModernReplay) -> Event | None:
+    """Line that emptied a group as its last rebalance, by whatever log shows it."""
+    window = classic.windows[-1] if classic.windows else None
+    if window is not None and window.is_inferred and window.outcome == "empty" and classic.group.state is State.EMPTY:
+        return window.ended
+    return empty_at_the_end(classic, modern)
+
+
 End = tuple[Event | None, Event | None]
 """The lines by which a group went empty and was removed."""
 

@@ -78,6 +78,11 @@ class ClassicReplay:
         return True
 
     @property
+    def is_unloaded(self) -> bool:
+        """Whether the coordinator gave the group up, and none that is logged has it."""
+        return self._unloaded is not None
+
+    @property
     def current(self) -> RebalanceWindow | None:
         """The rebalance that is under way."""
         return self.windows[-1] if self.windows and self.windows[-1].outcome == "open" else None

@@ -240,6 +240,11 @@ GATE: dict[str, Any] = {
             }
         ),
     },
+    "groups_without_members": {
+        "description": "Groups whose members failed and are not back when the logs end, for longer than groups may stand still.",
+        "type": "array",
+        "items": closed({"cluster": TEXT, "group": TEXT, "seconds": SECONDS}),
+    },
     "broken_rules": {
         "description": "Stretches in which a group was above the limit of a rule, by time.",
         "type": "array",

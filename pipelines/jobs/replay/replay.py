@@ -1,8 +1,8 @@
 """From silver to gold: the stages of replay for whatever changed.
 
 The rows of a group depend on its own events and on the facts of its cluster. While the facts stay the same, only groups
-with changed records are replayed, and those with an open rebalance, because its duration depends on the end of the
-logs. A group with many events is resumed from its last valid checkpoint (`group_snapshots`); its rows that were final
+with changed records are replayed, and those with an open rebalance or without members, because how long that lasts depends on the
+end of the logs. A group with many events is resumed from its last valid checkpoint (`group_snapshots`); its rows that were final
 by then stay. The rules are in `pipelines.transforms`.
 """
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from models.incidents.episodes import FAILURES
 from models.incidents.incidents import Limits
 from models.kafka.cluster.fact_rows import fact_rows
 from models.kafka.cluster.facts import ClusterFacts
@@ -338,7 +339,18 @@ class _Replay:
             lasting = among("cluster", rest) & ~is_null("at_least_seconds") & equals("system", KAFKA)
             for row in self.warehouse.read_arrow("rebalances", lasting, ("cluster", "group")).to_pylist():
                 groups.setdefault(row["cluster"], set()).add(row["group"])
+            for cluster, group in self._empty_groups(rest):
+                groups.setdefault(cluster, set()).add(group)
         return groups
+
+    def _empty_groups(self, clusters: Sequence[str]) -> set[tuple[str, str]]:
+        """Groups whose last members failed, and that are empty for as long as the logs go on."""
+        if self.warehouse.is_empty("offset_expirations"):
+            return set()
+        failed = among("cluster", clusters) & among("cause", FAILURES) & equals("outcome", "empty")
+        rows = self.warehouse.read_arrow("rebalances", failed, ("cluster", "group")).to_pylist()
+        ends = self.warehouse.read_arrow("offset_expirations", among("cluster", clusters), ("cluster", "group", "has_expired")).to_pylist()
+        return {(row["cluster"], row["group"]) for row in rows} & {(end["cluster"], end["group"]) for end in ends if not end["has_expired"]}
 
     def _outage_stage(
         self,

@@ -7,6 +7,7 @@ import pytest
 
 from pipelines.cli.after_run import broken_rules
 from pipelines.cli.arguments.alert_rules import alert_rules
+from tests.behaviour.coordinator_log import PARTITION, Story, member, write
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, Cli
 
 LIMITS = [
@@ -119,3 +120,27 @@ def test_a_filter_that_names_nothing_passes_no_gate(cli: Cli, option: str) -> No
     done = cli("gate", POLL_TIMEOUT, "--max-rebalances", 9, option, "shiping-worker-3")
     assert (done.code, done.out) == (2, "")
     assert "'shiping-worker-3' is in these logs" in done.err
+
+
+@pytest.mark.parametrize(
+    ("minutes", "reason", "code", "seconds"),
+    [(165, "on heartbeat expiration", 1, [9890]), (165, "on LeaveGroup", 0, []), (1, "on heartbeat expiration", 0, [])],
+    ids=["failed", "left on purpose", "a moment ago"],
+)
+def test_a_group_that_lost_all_its_members_does_not_pass(
+    cli: Cli, tmp_path: Path, minutes: int, reason: str, code: int, seconds: list[float]
+) -> None:
+    story = Story()
+    if reason == "on LeaveGroup":
+        story.say(9.9, f"Member {member('a')} in group orders has left, removing it from the group")
+    else:
+        story.say(9.9, f"Member {member('a')} in group orders has failed, removing it from the group")
+    story.say(
+        9.91, f"Preparing to rebalance group orders in state PreparingRebalance with old generation 7 ({PARTITION}) (reason: {reason})"
+    )
+    story.say(10, f"Group orders with generation 8 is now empty ({PARTITION})").others(60, minutes * 60 + 1, step=60)
+    log = write(tmp_path, [("server.log", story)])
+    done = cli("gate", log, "--max-stopped", "2m", "--json")
+    answer = json.loads(done.out)
+    assert (done.code, answer["passed"], [group["seconds"] for group in answer["groups_without_members"]]) == (code, not code, seconds)
+    assert ("orders: without members for 2 h 44 min" in cli("gate", log, "--max-stopped", "2m").out) == bool(code)

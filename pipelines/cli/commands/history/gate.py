@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from models.units import US_PER_SECOND
 from pipelines import exit_codes as codes
 from pipelines.cli.answers.source import Source, check_witnesses, open_source
 from pipelines.cli.arguments import options as o
@@ -60,13 +62,39 @@ def gate(
     check_witnesses(source, query_options)
     judged = [(group, _exceeded(group, max_rebalances, seconds)) for group in group_sums(source.rows.rebalances)]
     broken = _breaches(source, rules)
+    empty = [] if seconds is None else _without_members(source, seconds)
     with contextlib.suppress(ReaderGone):  # who reads no further gets the exit code
         if as_json:
-            _write(judged, max_rebalances, seconds, broken)
+            _write(judged, max_rebalances, seconds, broken, empty)
         else:
-            _show(judged, broken, source, is_timed=seconds is not None)
-    is_above = bool(broken) or any(excess for _, excess in judged)
+            _show(judged, broken, source, empty, is_timed=seconds is not None)
+    is_above = bool(broken or empty) or any(excess for _, excess in judged)
     return codes.decisive([*source.codes, codes.FINDINGS if is_above else codes.GOOD])
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyGroup:
+    """A group that has no members when the logs end, though it should."""
+
+    cluster: str
+    group: str
+    seconds: float
+
+
+def _without_members(source: Source, seconds_max: float) -> list[EmptyGroup]:
+    """Groups without members for longer than groups may stand still.
+
+    No rebalance counts the time, as nobody is left to wait.
+    """
+    from dashboards.view.row_access import column
+    from pipelines.cli.answers.selection import last_record_at, those
+
+    end = last_record_at(source.whole) or 0
+    rows = those(source.rows.incidents, "kind = 'no_members'", lambda row: column(row, "kind") == "no_members")
+    empty = (
+        EmptyGroup(column(row, "cluster"), column(row, "groups")[0], (end - column(row, "started_at")) / US_PER_SECOND) for row in rows
+    )
+    return [group for group in empty if group.seconds > seconds_max]
 
 
 def _breaches(source: Source, rules: list[AlertRule]) -> list[Breach]:
@@ -82,7 +110,13 @@ def _exceeded(group: GroupSum, rebalances_max: int | None, seconds_max: float | 
     return [name for name, value, limit in totals if limit is not None and value > limit]
 
 
-def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None, seconds_max: float | None, broken: list[Breach]) -> None:
+def _write(
+    judged: list[tuple[GroupSum, list[str]]],
+    rebalances_max: int | None,
+    seconds_max: float | None,
+    broken: list[Breach],
+    empty: list[EmptyGroup],
+) -> None:
     from pipelines.cli.answers.history_rows import breach_rows
     from pipelines.cli.output.json_csv import write_object
 
@@ -98,12 +132,22 @@ def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None,
         }
         for group, excess in judged
     ]
-    passed = not broken and not any(excess for _, excess in judged)
+    passed = not broken and not empty and not any(excess for _, excess in judged)
     limits = {"max_rebalances": rebalances_max, "max_stopped_seconds": seconds_max}
-    write_object({"passed": passed, **limits, "groups": groups, "broken_rules": list(breach_rows(broken))})
+    write_object(
+        {
+            "passed": passed,
+            **limits,
+            "groups": groups,
+            "groups_without_members": list(map(asdict, empty)),
+            "broken_rules": list(breach_rows(broken)),
+        }
+    )
 
 
-def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], source: Source, *, is_timed: bool) -> None:
+def _show(
+    judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], source: Source, empty: list[EmptyGroup], *, is_timed: bool
+) -> None:
     from dashboards.answer.build import build_answer
     from dashboards.wording.durations import duration
     from dashboards.wording.summary import nothing_found
@@ -114,9 +158,12 @@ def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], sour
     for group, excess in broken:
         text = f"{counted(group.count, 'rebalance')}, {duration(group.stopped_seconds)} stopped"
         screens.say(screen(), f"{group.group}: {text}; more than allowed: {' and '.join(excess)}", style="bold")
+    for item in empty:
+        text = f"without members for {duration(item.seconds)}, and still so when the logs end; more than --max-stopped allows"
+        screens.say(screen(), f"{item.group}: {text}", style="bold")
     for breach in breaches:
         screens.say(screen(), f"{breach.headline} ({source.clock.span(breach.started_at, breach.ended_at)})", style="bold")
-    if not broken and not breaches:
+    if not broken and not breaches and not empty:
         screens.say(screen(), f"Passed: {counted(len(judged), 'group')} with rebalances, none above the limits.")
     untimed = sum(group.untimed for group, _ in judged) if is_timed else 0
     if untimed:

@@ -1,0 +1,66 @@
+"""Groups that lost all their members, who are not back when the logs end.
+
+A rebalance that empties a group stops nobody, because nobody is left, and is over at once. What lasts is told as an incident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.ids import make_id
+from models.incidents.absences import act_of
+from models.incidents.episodes import FAILURES
+from models.incidents.headline_facts import EmptinessFacts
+from models.incidents.incidents import LIKELY, Limits
+from models.incidents.roll_outs import display_name
+from models.kafka.cluster.facts import BrokerDeparture
+from models.rows import KAFKA, Incident, Rebalance
+from models.units import US_PER_SECOND
+
+KIND = "no_members"
+
+
+def emptiness_incident(
+    last: Sequence[Rebalance], until: int, departures: Sequence[BrokerDeparture], limits: Limits, *, is_inferred: bool
+) -> Incident[EmptinessFacts] | None:
+    """The emptiness that a group's logs end in, None if it is short or was meant.
+
+    `last` are the last rebalances. What members' logs alone show (`is_inferred`), others than these may contradict.
+    """
+    row = last[-1]
+    began = row.over_at
+    lasted = (until - began) / US_PER_SECOND
+    if row.outcome != "empty" or act_of(row) not in FAILURES or lasted < limits.stuck_seconds:
+        return None
+    if any(departure.at > began and departure.node == row.coordinator for departure in departures):
+        return None  # another coordinator may have it now, with members
+    is_sure = not is_inferred and _failure_share(row) >= LIKELY and not any(_is_leave_before(row, other, limits) for other in last[:-1])
+    first = display_name(row.offenders[0]) if row.offenders else None
+    return Incident(
+        cluster=row.cluster,
+        system=KAFKA,
+        incident_id=make_id("incident", make_id("condition", row.cluster, row.group, KIND, row.rebalance_id)),
+        kind=KIND,
+        severity="critical" if is_sure else "warning",
+        groups=[row.group],
+        started_at=began,
+        ended_at=None,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=None,
+        worst_offender=None,
+        headline=EmptinessFacts(row.group, lasted, act_of(row), first, max(0, len(row.offenders) - 1), is_inferred),
+        rebalance_ids=[],
+        outage_ids=[],
+        evidence=row.evidence,
+    )
+
+
+def _failure_share(row: Rebalance) -> float:
+    """Probability that the last members did not leave on purpose."""
+    return row.confidence + sum(share for cause, share in row.alternatives.items() if cause in FAILURES and cause != row.cause)
+
+
+def _is_leave_before(row: Rebalance, other: Rebalance, limits: Limits) -> bool:
+    """Whether others left on purpose shortly before, as in a shutdown."""
+    return other.cause == "member_leave" and row.began - other.over_at <= limits.episode_gap_seconds * US_PER_SECOND
