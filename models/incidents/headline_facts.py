@@ -158,7 +158,7 @@ class EpisodeFacts:
     is_open: bool = False
     """Members stop for the last one, which is not over."""
     is_untimed: bool = False
-    """No line tells how long any of them lasted."""
+    """No line tells how long some of them lasted, and none is known to have stopped anybody."""
     emptied_by: str | None = None
     """Failure by which the last members went in the last one, None if some are left or they went on purpose."""
 

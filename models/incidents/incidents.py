@@ -344,7 +344,7 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeS
         story=story,
         has_new_coordinator=kind == "coordinator_move",
         is_open=rows[-1].outcome == "open" and rows[-1].at_least_seconds is not None and not goes_on(rows[-1]),
-        is_untimed=not any(map(_may_not_stop, rows)) or not (is_timed or all(row.outcome == "empty" for row in rows)),
+        is_untimed=(not has_stopped and not all(map(_may_not_stop, rows))) or not (is_timed or all(row.outcome == "empty" for row in rows)),
         emptied_by=act_of(rows[-1]) if rows[-1].outcome == "empty" and act_of(rows[-1]) in FAILURES else None,
     )
 
@@ -352,7 +352,7 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeS
 def _may_not_stop(row: Rebalance) -> bool:
     """Whether a rebalance stopped nobody, or its length is known."""
     lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
-    return lasted is not None or row.outcome == "empty" or goes_on(row)
+    return lasted is not None or row.outcome in {"empty", "dead"} or goes_on(row)
 
 
 def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> ActionsTogether | None:

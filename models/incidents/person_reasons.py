@@ -29,7 +29,7 @@ NOT_REJOINED = "had not rejoined when the logs end"
 SYNCED_LATE = "sent its assignment last, which the others waited for"
 NOT_SYNCED = "leads the group and had not sent SyncGroup when the logs end"
 
-HEARD_OF_NOTHING = "heard of nothing for"
+HEARD_OF_NOTHING = "did not notice the rebalance for"
 DID_NOT_POLL = "did not poll for"
 IN_CALLBACK = "was in its callback for"
 LAST_KNOWN = "did last:"

@@ -21,7 +21,7 @@ SHUTDOWN_WORDS = {
     "killed": "was killed",
     "session_expired": "lost its session",
     "fenced": "was fenced",
-    "log_dir_failed": "lost a log directory",
+    "log_dir_failed": "shut down as all its log directories had failed",
 }
 """Departure of a broker, by kind of shutdown."""
 

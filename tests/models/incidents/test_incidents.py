@@ -214,3 +214,26 @@ def test_seconds_of_a_wait_are_shared_among_those_that_were_waited_for() -> None
     shorter = replace(row, rebalance_id="r", started_at=row.over_at, join_seconds=15.0, duration_seconds=15.0, blockers=[second])
     found = find_incidents([replace(row, blockers=[first, second]), shorter])
     assert [incident.worst_offender for incident in found] == [second]
+
+
+@pytest.mark.parametrize(
+    ("lasted", "outcomes", "is_untimed"),
+    [
+        ((None, 0.0), ("stable", "empty"), True),
+        ((None, None), ("stable", "stable"), True),
+        ((0.0, 0.0), ("stable", "stable"), False),
+        ((None, None), ("empty", "dead"), False),
+        ((None, 2.0), ("stable", "stable"), False),
+    ],
+    ids=["one is not timed", "none is timed", "all are timed", "nobody was left", "one that stopped is timed"],
+)
+def test_nobody_stopped_is_told_only_where_each_length_is_known(
+    lasted: tuple[float | None, float | None], outcomes: tuple[str, str], is_untimed: bool
+) -> None:
+    (row, *_) = replay(events_of(f"{START}\n{STABLE}".splitlines())).rebalances
+    rows = [
+        replace(row, rebalance_id=f"r{number}", duration_seconds=seconds, outcome=outcome, initial_delay_seconds=None)
+        for number, (seconds, outcome) in enumerate(zip(lasted, outcomes, strict=True))
+    ]
+    (incident,) = find_incidents(rows)
+    assert incident.headline.is_untimed == is_untimed

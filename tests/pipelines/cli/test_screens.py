@@ -147,5 +147,5 @@ def test_where_a_broker_went_outages_are_not_denied(cli: Cli, tmp_path: Path) ->
     )
     told = " ".join(cli("analyze", tmp_path / "server.log").out.split())
     assert "No rebalance and no partition without a leader is in these logs." in told
-    assert "broker 2 lost a log directory, not seen back; no partition without leader is told" in told
+    assert "broker 2 shut down as all its log directories had failed, not seen back; no partition without leader is told" in told
     assert "no outage" not in told

@@ -7,6 +7,7 @@ import pytest
 from models.incidents.headline_facts import (
     ApartFacts,
     DiskFacts,
+    EmptinessFacts,
     HeadlineFacts,
     LastDeliveryFacts,
     LoadFacts,
@@ -68,6 +69,13 @@ TOLD: dict[HeadlineFacts, str] = {
         "orders: b was refused; its session timeout is outside of the broker's bounds"
     ),
     RefusalFacts("orders", "b", "static_member_fenced", 1): "orders: b was refused; another consumer has its group.instance.id",
+    EmptinessFacts("orders", 9890.0, "session_timeout", "pay-1", 2, is_inferred=False): (
+        "orders: without members for 2 h 44 min, and still so when the logs end, so nobody consumes; "
+        "pay-1 missed its session timeout, and 2 other members did so, too"
+    ),
+    EmptinessFacts("orders", 330.0, "poll_timeout", None, 0, is_inferred=True): (
+        "orders: as far as its members' logs show, without members for 5 min 30 s, and still so when the logs end, so nobody consumes"
+    ),
     TopologyFacts("app", "internal_topics_missing", "a, b"): "app: nobody gets tasks; internal topics are missing (a, b)",
     TopologyFacts("app", "source_topics_missing", None): "app: nobody gets tasks; source topics are missing (not named)",
     TopologyFacts("app", "partitions_differ", "t"): (

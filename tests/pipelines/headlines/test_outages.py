@@ -67,7 +67,9 @@ TOLD: dict[HeadlineFacts, str] = {
     ),
     AbsenceFacts(("2",), ("2",), "session_expired", 1.0, 0): f"broker 2 lost its session, away for 1.0 s; {UNTOLD}",
     AbsenceFacts(("2", "3"), ("2", "3"), "session_expired", 1.0, 0): f"brokers 2, 3 lost their session, away for 1.0 s; {UNTOLD}",
-    AbsenceFacts(("2",), (), "log_dir_failed", None, 0): f"broker 2 lost a log directory, not seen back; {UNTOLD}",
+    AbsenceFacts(
+        ("2",), (), "log_dir_failed", None, 0
+    ): f"broker 2 shut down as all its log directories had failed, not seen back; {UNTOLD}",
     AbsenceFacts(("5", "6"), (), "fenced", None, 0): f"brokers 5, 6 were fenced, not seen back; {UNTOLD}",
     FAILED: "a log directory of broker 2 failed (/logs); replicas of a-0, b-0 are offline there; it led none of them",
     replace(FAILED, folders=("/1", "/2"), replicas=(A, B, C, D), moved_leaderships=1): (
