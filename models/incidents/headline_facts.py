@@ -76,7 +76,7 @@ class FrequentCause:
 
 @dataclass(frozen=True, slots=True)
 class EndlessWait:
-    """A wait that had not ended when the logs did; who is waited for may be unknown.
+    """A wait that had not ended when the logs did.
 
     `has_joined` says that it was for the members' SyncGroup, and not for them to rejoin.
     """
@@ -158,9 +158,12 @@ class EpisodeFacts:
     is_open: bool = False
     """Members stop for the last one, which is not over."""
     is_untimed: bool = False
-    """No line tells how long some of them lasted, and none is known to have stopped anybody."""
+    """No line tells how long some of them lasted."""
     emptied_by: str | None = None
-    """Failure by which the last members went in the last one, None if some are left or they went on purpose."""
+    """Failure by which the last members went.
+
+    None if some are left, or if they left on purpose.
+    """
 
 
 # -- other incidents of a Kafka group ----------------------------------------------------------------------------------

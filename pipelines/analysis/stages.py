@@ -123,7 +123,7 @@ def logs_end_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def log_ends_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, LogEnds]:
-    """Last times (microseconds) in files of Kafka's brokers, and in each client's log, by cluster."""
+    """Last times in brokers' files and in each client's, by cluster."""
     rows = [row for row in log_files if row["last_at"] is not None]
     ends = {cluster: LogEnds(last) for cluster, last in logs_end_of(rows).items()}
     for row in rows:

@@ -39,7 +39,7 @@ class ActionTimeline:
         return self.skew_of_log.get(log_before_rotation(event.place.file), 0) if event.witness is Witness.CLIENT else 0
 
     def joining_until(self, ends: Mapping[str, int], since: int) -> int:
-        """Last time in logs of clients that have asked to join since a time, 0 without any.
+        """Last time in logs of clients that asked to join, 0 without any.
 
         `ends` has the last time in each client's file, of lines of any kind.
         """

@@ -1,4 +1,4 @@
-"""Groups that lost all their members, who are not back when the logs end.
+"""Groups that lost all members and have none when logs end.
 
 A rebalance that empties a group stops nobody, because nobody is left, and is over at once. What lasts is told as an incident.
 """
@@ -23,7 +23,7 @@ KIND = "no_members"
 def emptiness_incident(
     last: Sequence[Rebalance], until: int, departures: Sequence[BrokerDeparture], limits: Limits, *, is_inferred: bool
 ) -> Incident[EmptinessFacts] | None:
-    """The emptiness that a group's logs end in, None if it is short or was meant.
+    """The emptiness that logs end in, None if short or meant.
 
     `last` are the last rebalances. What members' logs alone show (`is_inferred`), others than these may contradict.
     """

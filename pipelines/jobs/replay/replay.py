@@ -344,7 +344,7 @@ class _Replay:
         return groups
 
     def _empty_groups(self, clusters: Sequence[str]) -> set[tuple[str, str]]:
-        """Groups whose last members failed, and that are empty for as long as the logs go on."""
+        """Groups whose last members failed, and that may still be empty."""
         if self.warehouse.is_empty("offset_expirations"):
             return set()
         failed = among("cluster", clusters) & among("cause", FAILURES) & equals("outcome", "empty")
