@@ -345,7 +345,7 @@ class _Replay:
 
     def _empty_groups(self, clusters: Sequence[str]) -> set[tuple[str, str]]:
         """Groups whose last members failed, and that may still be empty."""
-        if self.warehouse.is_empty("offset_expirations"):
+        if self.warehouse.is_known_empty("offset_expirations"):
             return set()
         failed = among("cluster", clusters) & among("cause", FAILURES) & equals("outcome", "empty")
         rows = self.warehouse.read_arrow("rebalances", failed, ("cluster", "group")).to_pylist()
