@@ -1,6 +1,6 @@
-"""Groups that lost all members and have none when logs end.
+"""Groups that have lost all members when their logs end.
 
-A rebalance that empties a group stops nobody, because nobody is left, and is over at once. What lasts is told as an incident.
+A rebalance that empties a group is over at once, and no member waits for it. The time after it is an incident.
 """
 
 from __future__ import annotations
