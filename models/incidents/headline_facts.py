@@ -160,10 +160,7 @@ class EpisodeFacts:
     is_untimed: bool = False
     """No line tells how long some of them lasted."""
     emptied_by: str | None = None
-    """Failure by which the last members went.
-
-    None if some are left, or if they left on purpose.
-    """
+    """Failure by which the last members went, None if there is none."""
 
 
 # -- other incidents of a Kafka group ----------------------------------------------------------------------------------
@@ -353,10 +350,7 @@ class StaticTakeoverFacts:
 
 @dataclass(frozen=True, slots=True)
 class RemovalFacts:
-    """A group that was removed, with the offsets that it had.
-
-    `had_offsets` is False if it may have had none.
-    """
+    """A removed group. `had_offsets` is False if it may have had none."""
 
     group: str
     on_request: bool

@@ -291,7 +291,14 @@ class GroupStage:
         if ended.witness is Witness.CLIENT:
             until = max(self._now, self.timeline.end_of_log(self.facts.client_ends, ended))
         is_inferred = ended.witness is not Witness.COORDINATOR
-        incident = emptiness_incident(last, until, self._departures, self.limits, is_inferred=is_inferred)
+        incident = emptiness_incident(
+            last,
+            until,
+            self._departures,
+            stuck_seconds=self.limits.stuck_seconds,
+            shutdown_seconds=self.limits.episode_gap_seconds,
+            is_inferred=is_inferred,
+        )
         if incident is not None:
             yield incident
 
