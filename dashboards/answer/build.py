@@ -123,7 +123,7 @@ def worst_incidents(rows: Iterable[AnyRow], limit: int | None) -> tuple[list[Any
 
 
 def _goes_on(row: AnyRow) -> bool:
-    """Return True if members keep working while partitions move.
+    """Whether members keep working while partitions move.
 
     This holds for the newer protocols and for cooperative assignors.
     """

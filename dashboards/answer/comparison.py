@@ -94,7 +94,7 @@ class AnalysisComparison:
 
     @property
     def are_alike(self) -> bool:
-        """Return True if both sides last about equally long.
+        """Whether both sides last about equally long.
 
         Only then may absolute numbers be compared.
         """

@@ -56,7 +56,7 @@ def _is_specific(reading: Reading) -> bool:
 
 
 def _whole_ids(reading: Reading) -> bool:
-    """Return True if member ids are complete.
+    """Whether member ids are complete.
 
     The coordinator ends those of classic groups with a UUID, after client or instance id.
     """
@@ -71,7 +71,7 @@ def _whole_ids(reading: Reading) -> bool:
 
 
 def _partition_agrees(reading: Reading, offsets_partitions: int | None) -> bool:
-    """Return True if the group hashes to the offsets partition in the line.
+    """Whether the group hashes to the offsets partition in the line.
 
     As in GroupMetadataManager.partitionFor.
     """

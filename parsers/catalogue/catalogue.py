@@ -311,7 +311,7 @@ class Catalogue:
         return ahocorasick_rs.AhoCorasick(sorted({pattern.template.longest for pattern in self.patterns}))
 
     def has_words(self, text: str) -> bool:
-        """Return True if a text contains the longest fixed words of a pattern."""
+        """Whether a text contains the longest fixed words of a pattern."""
         return bool(self._words.find_matches_as_indexes(text))
 
     def words_in(self, text: str) -> frozenset[str]:
@@ -319,7 +319,7 @@ class Catalogue:
         return frozenset(self._words.find_matches_as_strings(text, overlapping=True))
 
     def allows(self, message: Message, segment: str) -> bool:
-        """Return True if this logger may write the message.
+        """Whether this logger may write the message.
 
         A logger that no entry names says nothing.
         """
@@ -343,7 +343,7 @@ class Catalogue:
         return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
 
     def swallows(self, match: Match) -> bool:
-        """Return True if a name contains fixed words of the message.
+        """Whether a name contains fixed words of the message.
 
         Then a cut text was read in a shorter wording.
         """
@@ -376,7 +376,7 @@ class Catalogue:
         return self._requests.is_unread(message)
 
     def refuses_number(self, logger: str | None, message: str) -> bool:
-        """Return True if only a number out of range prevents a match.
+        """Whether only a number out of range prevents a match.
 
         `match` makes nothing of such a message.
         """
@@ -400,7 +400,7 @@ class Catalogue:
         return self._loggers.segment(logger)
 
     def names_logger(self, logger: str) -> bool:
-        """Return True if any entry of the catalogue names this logger."""
+        """Whether any entry of the catalogue names this logger."""
         return self._loggers.names(logger)
 
     def is_of_product(self, logger: str) -> bool:
@@ -408,11 +408,11 @@ class Catalogue:
         return self._loggers.is_of_product(logger)
 
     def concerns_groups(self, logger: str | None) -> bool:
-        """Return True if lines of this logger concern groups."""
+        """Whether lines of this logger concern groups."""
         return bool(logger) and self.group_loggers.concerns(logger or "", self.segment(logger or ""))
 
     def shows_unknown(self, logger: str | None, level: str | None, message: str, layout: str = "") -> bool:
-        """Return True if an unmatched line is to be shown as unknown."""
+        """Whether an unmatched line is to be shown as unknown."""
         return self.group_loggers.shows(logger or "", self.segment(logger or ""), level, message, layout)
 
     @staticmethod
@@ -474,7 +474,7 @@ class Catalogue:
 
     @staticmethod
     def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
-        """Return True if the wording's fixed values agree with the fields."""
+        """Whether the wording's fixed values agree with the fields."""
         return all(fields.get(name, value) == value for name, value in pattern.constants.items())
 
 

@@ -79,7 +79,7 @@ class EntryLoggers:
         return segment
 
     def names(self, logger: str) -> bool:
-        """Return True if all useful lines of this logger are entries."""
+        """Whether all useful lines of this logger are entries."""
         return self.segment(logger) in self.named
 
     def is_of_product(self, logger: str) -> bool:

@@ -26,7 +26,7 @@ class _Package(NamedTuple):
     has_only_classes: bool
 
     def holds(self, parts: Sequence[str], segment: str, outer: str) -> bool:
-        """Return True if a logger, perhaps shortened, belongs to this package.
+        """Whether a logger, perhaps shortened, belongs to this package.
 
         `outer` is the class around an inner one.
         """
@@ -68,11 +68,11 @@ class GroupLoggers:
         self._whole |= segments
 
     def concerns(self, logger: str, segment: str) -> bool:
-        """Return True if lines of this logger concern groups."""
+        """Whether lines of this logger concern groups."""
         return segment in self._whole or self._in_package(logger, segment)
 
     def shows(self, logger: str, segment: str, level: str | None, message: str, layout: str) -> bool:
-        """Return True if an unmatched line is to be shown as unknown."""
+        """Whether an unmatched line is to be shown as unknown."""
         if not logger:
             return level not in DETAILED and self._speaks_of_groups(layout, message.partition("\n")[0])
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):

@@ -92,7 +92,7 @@ class Reasons:
 
 
 def _says_its_id_again(values: Mapping[str, Any]) -> bool:
-    """Return True if the member's own reason repeats the id.
+    """Whether the member's own reason repeats the id.
 
     KIP-394: "… the given member-id: X". Both readings are correct.
     """

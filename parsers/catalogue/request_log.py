@@ -387,7 +387,7 @@ _LISTS = frozenset({"protocols", "topics", "members", "assigned_members", "group
 
 
 def _of_its_type(name: str, value: Any) -> bool:
-    """Return True if the protocol allows the value.
+    """Whether the protocol allows the value.
 
     JSON from another source may contain anything.
     """

@@ -250,7 +250,7 @@ def parse_members(text: str) -> list[str]:
 
 
 def ends_like_member_id(text: str) -> bool:
-    """Return True if the text ends like a member id assigned by the coordinator.
+    """Whether the text ends like a member id assigned by the coordinator.
 
     See GroupCoordinator, generateMemberId.
     """

@@ -112,14 +112,14 @@ class Template:
         return match.groups()
 
     def could(self, text: str, start: int) -> bool:
-        """Return True if the fixed words occur in the line in their order."""
+        """Whether the fixed words occur in the line in their order."""
         head = self.literals[0]
         if not text.startswith(head, start) or not text.endswith(self.tail):
             return False
         return self._leftmost(text, self.literals[1:-1], start + len(head), len(text) - len(self.tail)) is not None
 
     def refuses_number(self, text: str, start: int) -> bool:
-        """Return True if only a number out of range prevents a match."""
+        """Whether only a number out of range prevents a match."""
         head, tail = self.literals[0], self.literals[-1]
         begin, end = start + len(head), len(text) - len(tail)
         if not self.slots or not text.startswith(head, start) or not text.endswith(tail) or begin > end:
@@ -151,7 +151,7 @@ class Template:
         return pieces
 
     def _is_alone(self, text: str, match: re.Match[str], spaced: int) -> bool:
-        """Return True if the bounds of the slot that may contain spaces are unique."""
+        """Whether the bounds of the slot that may contain spaces are unique."""
         begin, end = match.span(spaced + 1)
         before, after = self.literals[spaced], self.literals[spaced + 1]
         if spaced and text.find(before, begin - len(before) + 1) >= 0:

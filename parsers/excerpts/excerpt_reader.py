@@ -228,12 +228,12 @@ class ExcerptReader:
             yield text, ends
 
     def _opens_over(self, line: str, following: str) -> bool:
-        """Return True if a message's first words continue in the next line."""
+        """Whether a message's first words continue in the next line."""
         ends, begins = line.rstrip()[-_EDGE:], following.lstrip()[:_EDGE]
         return any(self.openings.places(f"{ends}{glue}{begins}") for glue in ("", " "))
 
     def _is_hard(self, line: tuple[int, str], widths: list[int], following: str) -> bool:
-        """Return True if a line was wrapped at a fixed width."""
+        """Whether a line was wrapped at a fixed width."""
         full = self.width > 0 and widths[line[0]] == self.width
         return full and not line[1].endswith(" ") and not following.startswith(" ")
 
@@ -360,7 +360,7 @@ def document_starts(lines: Sequence[str]) -> Iterator[int]:
 
 
 def has_odd_time(header: Header) -> bool:
-    """Return True if a layout finds a time that it cannot read."""
+    """Whether a layout finds a time that it cannot read."""
     return header.stamp is not None and header.date is not None and header.date.read(header.stamp)[0] is None
 
 
@@ -398,7 +398,7 @@ def _named(logger: re.Match[str]) -> str:
 
 
 def _closes_nothing(text: str) -> bool:
-    """Return True if a text ends with an unmatched quote."""
+    """Whether a text ends with an unmatched quote."""
     quote = text.rstrip(" ,;")[-1:]
     return quote in _QUOTES and text.count(quote) % 2 == 1
 

@@ -62,11 +62,11 @@ class Openings:
         self._leads_in_bytes = {number: tuple(lead.encode() for lead in leads) for number, leads in self._leads.items()}
 
     def may_know(self, message: str) -> bool:
-        """Return True if a message contains an entry's longest fixed words."""
+        """Whether a message contains an entry's longest fixed words."""
         return message.startswith((_COMPLETED, _RECEIVED)) or self._catalogue.has_words(message)
 
     def has_rare_words(self, message: str) -> bool:
-        """Return True if a message contains an entry's rare fixed words."""
+        """Whether a message contains an entry's rare fixed words."""
         return any(len(words) >= _TELLING_WORDS for words in self._catalogue.words_in(message))
 
     @cached_property
@@ -94,7 +94,7 @@ class Openings:
         return [start for start in starts if start >= 0 and not _is_in_word(text, start)]
 
     def has_only_program_errors(self, text: str) -> bool:
-        """Return True if a text has only errors that a program reports."""
+        """Whether a text has only errors that a program reports."""
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
         return bool(hits) and all(number in self._errors for number, _, _ in hits)
 

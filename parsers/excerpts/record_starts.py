@@ -188,7 +188,7 @@ def _times(lines: Lines) -> Ints:
 
 
 def _is_alone(data: bytes, begin: int, end: int) -> bool:
-    """Return True if a number is the only word of its line."""
+    """Whether a number is the only word of its line."""
     stop = data.find(b"\n", end)
     stop = stop if stop >= 0 else len(data)
     return _WORD.search(data, data.rfind(b"\n", 0, begin) + 1, begin) is None and _WORD.search(data, end, stop) is None

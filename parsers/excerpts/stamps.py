@@ -117,7 +117,7 @@ def stamp_of(form: int, text: str, begin: int, end: int) -> FoundStamp | None:
 
 
 def has_false_date(text: str) -> bool:
-    """Return True if a text contains an invalid date."""
+    """Whether a text contains an invalid date."""
     return any(_dated(match) is None for form in _FORMS for match in form.finditer(text))
 
 

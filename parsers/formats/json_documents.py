@@ -113,11 +113,11 @@ def object_depths(text: str) -> list[str]:
 
 
 def opens_object(line: bytes, blanks: bytes) -> bool:
-    """Return True if a line at this indentation begins an object."""
+    """Whether a line at this indentation begins an object."""
     rest = line.removeprefix(blanks) if line.startswith(blanks) else b" "
     return rest.rstrip().endswith(b"{") and not rest[:1].isspace()
 
 
 def closes_object(line: bytes, blanks: bytes) -> bool:
-    """Return True if a line at this indentation ends an object."""
+    """Whether a line at this indentation ends an object."""
     return line.startswith(blanks + b"}") and not line[len(blanks) + 1 :].strip(b", \t\r")

@@ -307,7 +307,7 @@ def layouts() -> tuple[Layout, ...]:
 
 
 def begins_record(line: str) -> bool:
-    """Return True if a line begins with any layout's dated header.
+    """Whether a line begins with any layout's dated header.
 
     Or with one whose time is broken.
     """

@@ -275,7 +275,7 @@ def code_wrappers(sample: bytes) -> Iterator[str]:
 
 
 def _is_coded(sample: bytes, code: re.Pattern[bytes]) -> bool:
-    """Return True if most lines are encoded."""
+    """Whether most lines are encoded."""
     if code.search(sample) is None:
         return False
     lines = [line for line in sample.split(b"\n") if line.strip()]
@@ -283,7 +283,7 @@ def _is_coded(sample: bytes, code: re.Pattern[bytes]) -> bool:
 
 
 def _goes_on(line: bytes, following: bytes) -> bool:
-    """Return True if a string continues in the next line."""
+    """Whether a string continues in the next line."""
     end = _PIECE_END.search(line)
     begin = _PIECE_BEGIN.match(following) if end is not None else None
     return end is not None and begin is not None and begin[2] == end[1]

@@ -101,7 +101,7 @@ class ZoneConverter:
 
 
 def path_matches(glob: str, relative: str) -> bool:
-    """Return True if a glob matches a path, or its last folders.
+    """Whether a glob matches a path, or its last folders.
 
     The path is relative to the argument. `*` also matches slashes. Bundles often have one top folder, which need not be
     named.

@@ -31,7 +31,7 @@ DATED_FILES_MAX = 20
 
 
 def may_lack_date(file_format: FileFormat) -> bool:
-    """Return True if times in this format may lack a date."""
+    """Whether times in this format may lack a date."""
     date = getattr(file_format.layout, "date", None)
     return not (file_format.base_days or file_format.base_years) and (bool(file_format.shape) or (date is not None and not date.has_date))
 
@@ -88,7 +88,7 @@ def is_undated(at: int) -> bool:
 
 
 def _has_month(at: int) -> bool:
-    """Return True if an undated time lacks only the year."""
+    """Whether an undated time lacks only the year."""
     return at >= (LEAP_YEAR - _EPOCH.year) * YEAR_US - DAY_US * 2
 
 

@@ -170,7 +170,7 @@ def _directed(layout: FileFormat | str, counts: _Yield) -> FileFormat | str:
 
 
 def _descends(times: Sequence[int | None]) -> bool:
-    """Return True if records are ordered from newest to oldest."""
+    """Whether records are ordered from newest to oldest."""
     steps = [after - before for before, after in pairwise(time for time in times if time is not None)]
     return max(steps, default=0) <= 0 and sum(step < 0 for step in steps) >= _DESCENTS
 
@@ -222,12 +222,12 @@ def _opened(text: str, known: Catalogue) -> int:
 
 
 def _is_clean(read: _Yield) -> bool:
-    """Return True if a form reads records, all of them known."""
+    """Whether a form reads records, all of them known."""
     return read.recognised > 0 and not read.unknown and not read.rejected
 
 
 def _has_all(part: bytes, layout: FileFormat | str, known: Catalogue) -> bool:
-    """Return True if a layout reads every record of a sample as a whole.
+    """Whether a layout reads every record of a sample as a whole.
 
     Each line with first words is a record of one of the product's loggers, so no other form has more.
     """
@@ -246,7 +246,7 @@ def _has_all(part: bytes, layout: FileFormat | str, known: Catalogue) -> bool:
 
 
 def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
-    """Return True if a form leaves too much unread."""
+    """Whether a form leaves too much unread."""
     line_count = read.recognised + read.rejected + read.unknown
     if length > _SMALL_BYTES:
         return opened > _MOST * line_count

@@ -132,7 +132,7 @@ class GrowingFile:
         return chunks
 
     def _was_replaced(self) -> bool:
-        """Return True if the content at this path was replaced."""
+        """Whether the content at this path was replaced."""
         if self._file is None:
             return os.path.exists(self._source.path)
         try:

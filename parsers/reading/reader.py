@@ -303,7 +303,7 @@ class FileReader:
         return passing, passing
 
     def _has_changed(self, stream: ForwardReader) -> bool:
-        """Return True if a plain file was truncated or replaced meanwhile."""
+        """Whether a plain file was truncated or replaced meanwhile."""
         source, stop = self._source, self._range[1]
         if not source.is_plain:
             return False

@@ -39,7 +39,7 @@ class Start:
 
 
 def is_resumable(source: SourceFile) -> bool:
-    """Return True if reading can start anywhere in the file.
+    """Whether reading can start anywhere in the file.
 
     Required are plain UTF-8 without envelopes, a layout with dates, and records from the oldest to the newest.
     """
@@ -68,7 +68,7 @@ def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD
 
 
 def is_whole_at(source: SourceFile, end: int) -> bool:
-    """Return True if no line of a plain file is torn at `end`."""
+    """Whether no line of a plain file is torn at `end`."""
     try:
         with open_file(source.path) as file:
             return not _is_torn(file, end)
@@ -77,7 +77,7 @@ def is_whole_at(source: SourceFile, end: int) -> bool:
 
 
 def _is_torn(file: BinaryIO, end: int) -> bool:
-    """Return True if a line across `end` contains a second record after it.
+    """Whether a line across `end` contains a second record after it.
 
     Such a line is read as a whole.
     """

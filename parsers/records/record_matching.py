@@ -139,5 +139,5 @@ class RecordMatcher:
 
 
 def _may_be_wrapped(text: str, first_end: int) -> bool:
-    """Return True if the second line may continue the first."""
+    """Whether the second line may continue the first."""
     return first_end < len(text) and _INDENTED.match(text, first_end) is None

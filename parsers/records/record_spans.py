@@ -52,7 +52,7 @@ class Prefilter:
         return np.fromiter((start for _, start, _ in hits), dtype=np.int64, count=len(hits))
 
     def hit(self, data: Buffer) -> bool:
-        """Return True if any literal occurs."""
+        """Whether any literal occurs."""
         return bool(self._words.find_matches_as_indexes(data))
 
     def spoken(self, data: Buffer, starts: Ints, ends: Ints) -> Flags:

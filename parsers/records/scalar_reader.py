@@ -153,7 +153,7 @@ class RecordReader:
             self._keep_unknown(text, place, stamp)
 
     def _is_one_record(self, text: str, header: Header) -> bool:
-        """Return True if one header, with a valid time, covers the text."""
+        """Whether one header, with a valid time, covers the text."""
         is_one = not has_odd_time(header) and len(self._excerpts.openings.prefix_places(text)) <= 1
         return is_one and (header.stamp is not None or not self.shape_is_timed)
 
@@ -187,7 +187,7 @@ class RecordReader:
         self.recognise(where, header, text, (at, odd), excerpt.match)
 
     def _is_quoted(self, excerpt: Excerpt) -> bool:
-        """Return True if a record only quotes an earlier one."""
+        """Whether a record only quotes an earlier one."""
         header = excerpt.header
         key = (header.stamp, header.message, excerpt.between)
         if header.stamp is None:

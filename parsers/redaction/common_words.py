@@ -115,7 +115,7 @@ def _compounds() -> frozenset[str]:
 
 
 def _is_known_as_one(token: str) -> bool:
-    """Return True if products print the word in this form.
+    """Whether products print the word in this form.
 
     Numbers and file extensions are ignored.
     """
@@ -165,7 +165,7 @@ class Words:
 
     @staticmethod
     def is_ordinary(token: str) -> bool:
-        """Return True if no part of the word may be a user's name."""
+        """Whether no part of the word may be a user's name."""
         if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token):
             return True
         known = _vocabulary()

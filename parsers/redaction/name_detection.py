@@ -127,7 +127,7 @@ class _Mentions:
             pseudonym_of(name, self.names)
 
     def stays(self, name: str) -> bool:
-        """Return True if the record does not hide a name.
+        """Whether the record does not hide a name.
 
         A name may also be one of another kind that is hidden.
         """

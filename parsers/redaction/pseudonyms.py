@@ -358,7 +358,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 
 def _address_stands_alone(text: str, start: int, end: int) -> bool:
-    """Return True if the address has no adjacent numbers.
+    """Whether the address has no adjacent numbers.
 
     Letters may touch it (`10.0.3.17_9092`).
     """

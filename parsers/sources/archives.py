@@ -275,11 +275,11 @@ class _Cursor:
     """The file from which the directory of a zip was read."""
 
     def reaches(self, start: int) -> bool:
-        """Return True if an entry can still be read with this cursor."""
+        """Whether an entry can still be read with this cursor."""
         return isinstance(self.at, zipfile.ZipFile) or (self.at.position <= start and not self.at.problem)
 
     def stands_in(self, key: _Key) -> bool:
-        """Return True if this archive is nested in another one, which it keeps open."""
+        """Whether this archive is nested in another one, which it keeps open."""
         path, outer, archive = key
         identity = self.key[1]
         return self.key[0] == path and identity[: len(outer)] == outer and len(identity) > len(outer) and identity[len(outer)][0] == archive

@@ -83,7 +83,7 @@ def _blocks(source: SourceFile, measures: Measures) -> Generator[bytes]:
 
 
 def _begins_with(longer: SourceFile, shorter: SourceFile, length: int, measures: Mapping[str, Measures], wanted: Collection[int]) -> bool:
-    """Return True if a content begins with all `length` bytes of another.
+    """Whether a content begins with all `length` bytes of another.
 
     One block is compared first.
     """

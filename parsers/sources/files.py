@@ -65,7 +65,7 @@ class SourceFile:
         return self.archive is None and self.compression is None
 
     def is_as_found(self, stream: ForwardReader) -> bool:
-        """Return True if the open file still has the identity that was found.
+        """Whether the open file still has the identity that was found.
 
         It may have been replaced or truncated. Archives are checked while they are read. Raises OSError.
         """

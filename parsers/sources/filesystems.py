@@ -110,7 +110,7 @@ def filesystem_of(place: str) -> Any:
 
 
 def has_driver(place: str) -> bool:
-    """Return True if this machine or an Arrow file system can open a place."""
+    """Whether this machine or an Arrow file system can open a place."""
     if local_path(place) is not None:
         return True
     try:
@@ -279,7 +279,7 @@ def read_at(file: BinaryIO, size: int, offset: int) -> bytes:
 
 
 def exists(place: str) -> bool:
-    """Return True if a file or folder exists.
+    """Whether a file or folder exists.
 
     True for places that cannot be opened here, because they may exist.
     """
@@ -290,7 +290,7 @@ def exists(place: str) -> bool:
 
 
 def is_there(place: str) -> bool:
-    """Return True if a file, or the archive that contains it, exists.
+    """Whether a file, or the archive that contains it, exists.
 
     Names in archives look like `bundle.tgz/broker-1/server.log#2`. True for places that cannot be opened here, because
     they may exist.
@@ -311,7 +311,7 @@ def is_there(place: str) -> bool:
 
 
 def is_folder(place: str) -> bool:
-    """Return True if there is a folder, or a prefix in a store."""
+    """Whether there is a folder, or a prefix in a store."""
     path = local_path(place)
     return os.path.isdir(path) if path is not None else _kind(place) == "folder"
 

@@ -100,7 +100,7 @@ class Inspection:
     parts: tuple[ContentPart, ...]
 
     def holds(self, now: int) -> bool:
-        """Return True if a later run may rely on an inspection made at `now`.
+        """Whether a later run may rely on an inspection made at `now`.
 
         Nanoseconds since 1970. A later change must be visible in the time stamp.
         """

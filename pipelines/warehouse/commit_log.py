@@ -91,7 +91,7 @@ def changing(commits: Iterable[TableVersion]) -> list[TableVersion]:
 
 
 def rows_stayed(warehouse: Tables, name: str, version: int) -> bool:
-    """Return True if no commit since a version changed rows.
+    """Whether no commit since a version changed rows.
 
     False if the log no longer contains all commits since then.
     """

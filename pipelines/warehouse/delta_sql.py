@@ -212,7 +212,7 @@ def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[s
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Return True if a concurrent commit caused the error.
+    """Whether a concurrent commit caused the error.
 
     The operation may succeed if repeated.
     """

@@ -96,7 +96,7 @@ class WriteStamp:
 
 
 def writes_plainly(spark: SparkSession) -> bool:
-    """Return True if no setting of the session concerns how tables are written."""
+    """Whether no setting of the session concerns how tables are written."""
     return not any(name.startswith(_SETTINGS) for name in spark.conf.getAll)
 
 
@@ -167,7 +167,7 @@ def _commit(delta_table: DeltaTable, table: Table, files: Sequence[pa.Table], au
 
 
 def _is_applied(delta_table: DeltaTable, author: Committer) -> bool:
-    """Return True if the table has this transaction already."""
+    """Whether the table has this transaction already."""
     number = None if author.application is None else delta_table.transaction_version(author.application)
     return number is not None and number >= author.number
 
@@ -180,7 +180,7 @@ def _folder(delta_table: DeltaTable) -> Path | None:
 
 
 def _is_as_created(delta_table: DeltaTable, table: Table) -> bool:
-    """Return True if the table demands no more of its writers."""
+    """Whether the table demands no more of its writers."""
     protocol, metadata = delta_table.protocol(), delta_table.metadata()
     features = set(protocol.writer_features or ())
     return (
@@ -195,7 +195,7 @@ def _is_as_created(delta_table: DeltaTable, table: Table) -> bool:
 
 
 def _are_allowed(table: Table, rows: pa.Table) -> bool:
-    """Return True if all rows meet the constraints of the table."""
+    """Whether all rows meet the constraints of the table."""
     return all(_is_allowed(column, rows[column.name]) for column in table.columns)
 
 

@@ -459,7 +459,7 @@ class Warehouse:
 
 
 def _keys_hold(table: Table) -> bool:
-    """Return True if a row's key decides whether it is in scope."""
+    """Whether a row's key decides whether it is in scope."""
     return FINAL in table.column_names
 
 

@@ -353,7 +353,7 @@ def _unannounced_departures(lists: list[Event]) -> Iterator[BrokerDeparture]:
 
 
 def _is_old(facts: ClusterFacts) -> bool:
-    """Return True if the brokers' own files show only versions before 2.0.
+    """Whether the brokers' own files show only versions before 2.0.
 
     Other files do not count, because clients print their library's version too.
     """

@@ -189,7 +189,7 @@ class GroupStage:
         self._enforce_limits()
 
     def _begins_anew(self, event: Event) -> bool:
-        """Return True if an event shows that the group was made anew."""
+        """Whether an event shows that the group was made anew."""
         if event.name == "ClientJoined" and event.generation:
             return self.rebalances.windows.begins_anew(event.generation)
         return event.name == "GroupDied"

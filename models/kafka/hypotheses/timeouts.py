@@ -323,7 +323,7 @@ def numbers_of(context: RebalanceContext, cause: Cause, actions: list[MemberActi
 
 
 def _is_too_long(context: RebalanceContext, action: MemberAction, interval_ms: int | None) -> bool:
-    """Return True if the member joined less than the interval before its late poll."""
+    """Whether the member joined less than the interval before its late poll."""
     member = context.roster.members.get(action.member_id or "")
     joined = context.known.first_generation.get(action.member_id or "") is not None
     if interval_ms is None or member is None or member.first_seen_at is None or not joined:

@@ -60,7 +60,7 @@ class _Lane:
     seen_at: int = 0
 
     def is_gone(self, before: int) -> bool:
-        """Return True if the client has been silent for long before a time.
+        """Whether the client has been silent for long before a time.
 
         Members at rest may be silent for longer than clients that left.
         """

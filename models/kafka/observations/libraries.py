@@ -159,7 +159,7 @@ def default_timeouts(name: str | None, version: str | None) -> Timeouts | None:
 
 @lru_cache(maxsize=IDS_REMEMBERED)
 def is_default_id(client_id: str) -> bool:
-    """Return True if the id is a library's default.
+    """Whether the id is a library's default.
 
     Processes that have it are different clients.
     """

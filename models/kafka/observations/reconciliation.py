@@ -78,7 +78,7 @@ class Reconciliations:
         return self.spans[bisect_left(self.spans, began, key=_began) : bisect_left(self.spans, until, key=_began)]
 
     def is_under_way(self, began: int, until: int) -> bool:
-        """Return True if a reconciliation begun in [began, until) has not ended."""
+        """Whether a reconciliation begun in [began, until) has not ended."""
         return any(began <= span.began < until for span in self._under_way.values())
 
     def forget(self, before: int) -> None:

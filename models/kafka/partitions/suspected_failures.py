@@ -42,13 +42,13 @@ class SuspectedFailures:
     refusals: dict[str, list[Event]] = field(default_factory=dict)  # by node: recent refused connections
 
     def is_reported(self, node: str, at: int) -> bool:
-        """Return True if a controller reports a departure at about this time."""
+        """Whether a controller reports a departure at about this time."""
         times = self.reported_departures.get(node, ())
         place = bisect_left(times, at - EARLY_US)
         return place < len(times) and times[place] <= at + LATE_US
 
     def may_be_gone(self, node: str, at: int) -> bool:
-        """Return True if a departure can only be inferred from other nodes.
+        """Whether a departure can only be inferred from other nodes.
 
         True if the broker has no file here and no controller reports it.
         """

@@ -446,7 +446,7 @@ def _is_untold(row: Rebalance) -> bool:
 
 
 def _goes_back(*steps: Event | None) -> bool:
-    """Return True if one clock is set back between two of these lines."""
+    """Whether one clock is set back between two of these lines."""
     before: Event | None = None
     for after in steps:
         if after is None:

@@ -113,7 +113,7 @@ def _session_timeout_us(context: RebalanceContext, action: MemberAction) -> int 
 
 
 def _has_expired_after_load(context: RebalanceContext, expiry: MemberAction) -> bool:
-    """Return True if the expiry follows one session timeout after a load.
+    """Whether the expiry follows one session timeout after a load.
 
     On load all timers restart with the full session timeout, so members that vanished before expire then.
     """
@@ -138,7 +138,7 @@ def _has_expired_at_the_former(context: RebalanceContext, expiry: MemberAction) 
 
 
 def _was_lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> bool:
-    """Return True if the member fell silent when a broker was lost.
+    """Whether the member fell silent when a broker was lost.
 
     The broker's partitions moved to others; both have the same cause.
     """
@@ -174,7 +174,7 @@ def in_burst(facts: ClusterFacts, group: str | None, at: int) -> bool:
 
 
 def _was_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
-    """Return True if the process was paused and did not die.
+    """Whether the process was paused and did not die.
 
     It is rejected later under its old member id, and logged nothing before its session expired.
     """
@@ -218,7 +218,7 @@ def _has_heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
 
 
 def _was_cut_off(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
-    """Return True if the process ran on, but reached no coordinator.
+    """Whether the process ran on, but reached no coordinator.
 
     The coordinator, which ended its session, was at work.
     """
@@ -260,7 +260,7 @@ def _has_come_to(context: RebalanceContext, expiry: MemberAction) -> bool:
 
 
 def _is_ghost(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
-    """Return True if the expired member id had been given up by its client.
+    """Whether the expired member id had been given up by its client.
 
     A repeated JoinGroup left it behind.
     """
@@ -297,7 +297,7 @@ _OF_DENIED = frozenset({Cause.SESSION_TIMEOUT, Cause.MEMBER_LEAVE})
 
 
 def _was_removed_before(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
-    """Return True if the previous join phase had already removed the member (1.1).
+    """Whether the previous join phase had already removed the member (1.1).
 
     It was too busy to rejoin, and alive.
     """

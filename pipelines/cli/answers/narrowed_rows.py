@@ -106,7 +106,7 @@ def _passes(row: Any, filters: Filters) -> bool:
 
 
 def _of_itself(row: Any, filters: Filters) -> bool:
-    """Return True if an incident without rebalances passes by kind and offender."""
+    """Whether an incident without rebalances passes by kind and offender."""
     worst = column(row, "worst_offender")
     causes_met = _any_of(filters.causes, (column(row, "kind"), column(row, "root_cause")), spaces="_")
     return causes_met and not filters.topics and _is_named([worst] if worst is not None else [], filters)
@@ -118,5 +118,5 @@ def _is_named(people: Sequence[Any], filters: Filters) -> bool:
 
 
 def _any_of(globs: Sequence[str], values: Iterable[str | None], spaces: str = " ") -> bool:
-    """Return True if no value is required, or any value matches."""
+    """Whether no value is required, or any value matches."""
     return not globs or any(fnmatch.fnmatchcase(value, glob.replace(" ", spaces)) for value in values if value for glob in globs)

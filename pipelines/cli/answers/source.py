@@ -135,7 +135,7 @@ def _has_witness(source: Source) -> bool:
 
 
 def _is_piped() -> bool:
-    """Return True if standard input is a pipe or a file."""
+    """Whether standard input is a pipe or a file."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):

@@ -115,7 +115,7 @@ def _within_in_sql(side: Side) -> str:
 
 
 def _within(when: int, side: Side, *, last_too: bool) -> bool:
-    """Return True if a time is within a side.
+    """Whether a time is within a side.
 
     The end belongs to the second side only.
     """

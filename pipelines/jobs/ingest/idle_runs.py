@@ -87,7 +87,7 @@ def check_versions(before: PublishedRun, run: RunEntry) -> None:
 
 
 def models_have_changed(before: PublishedRun, run: RunEntry) -> bool:
-    """Return True if other models made the verdicts, so that all are replaced."""
+    """Whether other models made the verdicts, so that all are replaced."""
     return before.model_version != run.model_version
 
 

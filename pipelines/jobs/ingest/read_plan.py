@@ -224,11 +224,11 @@ class _SourceMatcher:
         filesystems.ahead(wanted)
 
     def is_still_there(self, file: KnownFile) -> bool:
-        """Return True if the content may still exist under its path."""
+        """Whether the content may still exist under its path."""
         return file.path not in self.present_names and self._exists(file.path)
 
     def holds(self, name: str, file: KnownFile) -> bool:
-        """Return True if the source of this name has all of the content."""
+        """Whether the source of this name has all of the content."""
         source = self._sources.get(name)
         with suppress(OSError):
             length = None if source is None else _length_if_same(file, source)

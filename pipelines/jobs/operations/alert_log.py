@@ -174,7 +174,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
-    """Return True if an incident contains the start of an alerted one.
+    """Whether an incident contains the start of an alerted one.
 
     They must share a group, or both have none. If the alert's groups are unknown because names were hidden since, both
     must start at the same time.

@@ -30,7 +30,7 @@ class PastIncidents:
         self._known: dict[int, Mapping[str, TimeSpan]] = {}
 
     def holds(self, incident_id: str, later: Mapping[str, Any]) -> bool:
-        """Return True if an incident lasted until a later one begins.
+        """Whether an incident lasted until a later one begins.
 
         Decided by the last published version without the later one.
         """

@@ -61,19 +61,19 @@ class Owner:
         return cls(values["host"], values["process"], values["born"], *later)
 
     def lives(self, host: str | None = None) -> bool | None:
-        """Return True if the process is alive, None if that is unknown.
+        """Whether the process is alive, None if that is unknown.
 
         Unknown are processes of other hosts, containers, and starts of the host. `host` may replace this host's name.
         """
         return _lives(self.process, self.born) if self._is_near(host) else None
 
     def is_this(self, host: str | None = None) -> bool:
-        """Return True if it is this process."""
+        """Whether it is this process."""
         process_id = os.getpid()
         return self._is_near(host) and (self.process, self.born) == (process_id, _born(process_id))
 
     def _is_near(self, host: str | None) -> bool:
-        """Return True if its process numbers are valid in this process.
+        """Whether its process numbers are valid in this process.
 
         Older versions stored the host only.
         """
@@ -158,7 +158,7 @@ def work_ends(run_id: str) -> None:
 
 
 def is_alive(row: Mapping[str, Any], stale_after: timedelta, host: str | None = None) -> bool:
-    """Return True if the process of a `running` entry seems to be alive."""
+    """Whether the process of a `running` entry seems to be alive."""
     owner = Owner.read(row["owner"])
     if owner.is_this(host):
         return row["run_id"] in _at_work

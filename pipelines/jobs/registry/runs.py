@@ -108,7 +108,7 @@ class Runs:
             self._update(run.run_id, {"run_number": run.run_number})
 
     def knows(self, run_ids: Iterable[str | None]) -> bool:
-        """Return True if all of these are runs of this warehouse."""
+        """Whether all of these are runs of this warehouse."""
         return set(run_ids) <= {row["run_id"] for row in self._rows()}
 
     def last_published(self) -> PublishedRun | None:

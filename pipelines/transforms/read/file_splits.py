@@ -62,7 +62,7 @@ class FileSplit:
 
 
 def is_cut(source: SourceFile) -> bool:
-    """Return True if a file is read in parts."""
+    """Whether a file is read in parts."""
     return source.size_bytes > STEP_BYTES and is_resumable(source)
 
 

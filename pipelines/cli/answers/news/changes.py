@@ -103,7 +103,7 @@ def rebalances_by_time(rows: Iterable[Any]) -> list[Any]:
 
 
 def is_open(row: Any) -> bool:
-    """Return True if a rebalance has no end yet."""
+    """Whether a rebalance has no end yet."""
     return bool(column(row, "outcome") == "open")
 
 

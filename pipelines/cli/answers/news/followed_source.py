@@ -94,7 +94,7 @@ class FollowedSource:
 
 
 def _is_after(row: Any, when: int) -> bool:
-    """Return True if a rebalance lasts beyond a time."""
+    """Whether a rebalance lasts beyond a time."""
     ended = column(row, "ended_at")
     return ended is None or ended >= when
 

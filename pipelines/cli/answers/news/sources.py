@@ -141,7 +141,7 @@ class FollowedStream:
 
 
 def _is_enough(head: bytes, data: bytes | None) -> bool:
-    """Return True if enough was read, or if the writer pauses."""
+    """Whether enough was read, or if the writer pauses."""
     return (b"\n" in head and data is None) or len(head) >= TOLD_BYTES or (data == b"" and bool(head))
 
 
