@@ -51,7 +51,7 @@ def test_a_failed_directory_does_not_say_that_nobody_else_has_its_replicas(tmp_p
     found = told(tmp_path, MANAGER.format(f"Stopping serving replicas in dir {FOLDER}"), MANAGER.format(HELD), *([ALL_GONE] * is_last))
     assert list(found.outages) == []
     (incident,) = found.incidents
-    assert (incident.severity, "log directory" in incident.headline) == ("warning", True)
+    assert (incident.severity, "log director" in incident.headline) == ("warning", True)
 
 
 REFUSED = "Cached zkVersion {} not equal to that in zookeeper, skip updating ISR"
