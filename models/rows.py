@@ -7,12 +7,14 @@ that end in `_at` are microseconds since 1970 (UTC), durations are seconds, unkn
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from models.times import first_known
 
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
 """Values of `system`."""
+ONE_OF = ", one of "
+"""Text before the number of candidates in a reason."""
 Headline = TypeVar("Headline", covariant=True)
 Detail = TypeVar("Detail", covariant=True)
 """Facts or words of an incident's headline, and of a standing fault."""
@@ -20,23 +22,19 @@ Detail = TypeVar("Detail", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line that supports a verdict.
-
-    `inferred` is True if the line implies the step but does not state it.
-    """
+    """A line that supports a verdict."""
 
     file: str
     line: int
     byte_offset: int
     text: str
-    inferred: bool = False
+    inferred: bool = False  # True if the line implies the step but does not state it
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
     """A member as offender or blocker; `reason` is its action."""
 
-    ONE_OF: ClassVar[str] = ", one of "  # before the number of candidates
     member_id: str | None
     client_id: str | None
     instance_id: str | None
@@ -47,7 +45,7 @@ class Person:
     @property
     def act(self) -> str:
         """The reason without the number of candidates and what the member's own log adds."""
-        return self.reason.partition(": ")[0].partition(self.ONE_OF)[0]
+        return self.reason.partition(": ")[0].partition(ONE_OF)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.line_delays import stamp_width_us
 from models.kafka.reconstruction.classic_states import RebalanceWindow
-from models.rows import Person
+from models.rows import ONE_OF, Person
 from models.tolerances import whole
 from models.units import US_PER_MS, US_PER_SECOND
 
@@ -182,7 +182,7 @@ def _one_of(context: RebalanceContext, members: Mapping[str, str | None], reason
     if count == 1 and complete:
         return _people(context, members, reason)
     if complete and count <= CANDIDATES_MAX:
-        return _people(context, members, f"{reason}{Person.ONE_OF}{count}")
+        return _people(context, members, f"{reason}{ONE_OF}{count}")
     return [Person(None, None, None, None, reason, first=True)]
 
 
