@@ -71,7 +71,6 @@ def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock
 
 def _by_time(rows: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
     """Rebalance in progress at a time, else the nearest."""
-
     nearest = min(rows, key=lambda row: (_distance(row, when), -(column(row, "started_at") or 0)))
     if _distance(nearest, when) > FAR_SECONDS * 1_000_000:
         near = clock.full(column(nearest, "started_at"))
@@ -81,14 +80,17 @@ def _by_time(rows: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
 
 
 def _distance(row: Any, when: int) -> int:
-    """Microseconds between a time and a rebalance; 0 while it is going on."""
+    """Distance of a rebalance from a time, in microseconds.
+
+    Zero while it is going on.
+    """
     start = column(row, "started_at") or column(row, "ended_at") or 0
     end = column(row, "ended_at") or (when if column(row, "outcome") == "open" else start)
     return max(start - when, when - end, 0)
 
 
 def apart_from(row: Any, name: str, rows: Any, clock: Clock) -> str:
-    """That nothing was going on at a named time, as a sentence.
+    """Say that a rebalance is only the nearest to a named time.
 
     Empty if it was going on at that time, or if no time was named.
     """

@@ -348,9 +348,9 @@ class _Replay:
         if self.warehouse.is_known_empty("offset_expirations"):
             return set()
         failed = among("cluster", clusters) & among("cause", FAILURES) & equals("outcome", "empty")
-        rows = self.warehouse.read_arrow("rebalances", failed, ("cluster", "group")).to_pylist()
-        ends = self.warehouse.read_arrow("offset_expirations", among("cluster", clusters), ("cluster", "group", "has_expired")).to_pylist()
-        return {(row["cluster"], row["group"]) for row in rows} & {(end["cluster"], end["group"]) for end in ends if not end["has_expired"]}
+        ends = self.warehouse.distinct("offset_expirations", among("cluster", clusters), ("cluster", "group", "has_expired"))
+        waiting = {(cluster, group) for cluster, group, has_expired in ends if not has_expired}
+        return waiting.intersection(self.warehouse.distinct("rebalances", failed, ("cluster", "group")))
 
     def _outage_stage(
         self,
