@@ -213,7 +213,10 @@ class Warehouse:
         return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
 
     def read_frame(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
-        """Return current rows as a DataFrame; small sets skip Spark's replay of the table's log."""
+        """Return current rows as a DataFrame.
+
+        Small sets skip Spark's replay of the table's log.
+        """
         rows = self.read_rows(name, scope, columns)
         return arrow_diff.to_frame(self.spark, rows) if isinstance(rows, pa.Table) else rows
 
