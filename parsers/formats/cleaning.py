@@ -21,7 +21,10 @@ _PAGE_ESCAPED = re.compile(r"\\([\[\]_*|#<>(){}~`+!.-])")
 """Marks that Markdown shows as such."""
 _WIDE_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000\t\x0b\x0c"), " ")
 _NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x00\r\x08"))
-_TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH}
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3010: "[", 0x3011: "]"}
+"""Punctuation, letters and digits as East Asian input methods write them."""
+_TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH, **_FULL_WIDTH}
+_EMPHASIS = re.compile(r"(?<![\w*])(?P<mark>\*{1,3})(?=[^\s*])(?P<words>[^*\n]{1,200})(?<=[^\s*])(?P=mark)(?![\w*])")
 _ESCAPED_BREAKS = re.compile(r"(?:\\+r)?\\+n(?=[\"'\[(]?(?:\d{4}[-/.]\d|\d{1,2}[-/.:]\d\d|[A-Z][a-z]{2} +\d))")
 _ESCAPES = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|[\"'/ntr\\])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -51,6 +54,8 @@ def clean_line(line: str) -> str:
         line = _MARKUP.sub("", line)
     if "\\" in line and _PAGE_ESCAPE.search(line):
         line = _PAGE_ESCAPED.sub(r"\1", line)
+    if "*" in line:
+        line = _EMPHASIS.sub(lambda match: match["words"], line)
     if "&" in line:
         line = _ENTITIES.sub(lambda match: html.unescape(match[0]), line)
     return line if line.isascii() and line.isprintable() else line.translate(_TRANSLATION)
@@ -62,6 +67,7 @@ def _is_marked(line: str) -> bool:
         or "&" in line
         or "^" in line
         or "\\" in line
+        or "*" in line
         or ("{" in line and ("{noformat" in line or "{code" in line or "{quote" in line))
     )
 
