@@ -90,6 +90,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.hypothesis.surest": Tolerance(0.994, "what was right in all, or all but two, of 800 cases and more (models/weights.py)"),
     "kafka.hypothesis.rival_min": Tolerance(0.01),
     "kafka.joins.followup_us": Tolerance(3_000_000),
+    "kafka.ranking.sent_later_us": Tolerance(10_000, "assumed: a client's line is stamped just before its request is sent"),
     "kafka.ranking.expiry_lag_us": Tolerance(1_000_000),
     "kafka.timeouts.timeout_tolerance_us": Tolerance(250_000),
     "kafka.timeouts.last_moment_us": Tolerance(150_000),

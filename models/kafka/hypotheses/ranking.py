@@ -37,11 +37,14 @@ from models.kafka.observations.actions import (
     says_old_generation,
     says_unknown_member,
 )
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, stamp_width_us
 from models.tolerances import real, whole
 
 EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
 """Maximum time of an expiry's line before "Preparing" on busy brokers."""
+
+SENT_LATER_US = whole("kafka.ranking.sent_later_us")
+"""Longest time by which a request's line may come too late in its client's log."""
 
 MAX_CONFIDENCE = real("kafka.hypothesis.surest")
 RIVAL_MIN = real("kafka.hypothesis.rival_min")
@@ -140,7 +143,12 @@ def _has_one_vanished(context: RebalanceContext) -> bool:
 
 
 def _may_be_unheard(context: RebalanceContext, trigger: MemberAction) -> bool:
-    """Whether a leave may have reached a coordinator that was none any more."""
+    """Whether a leave may have reached a coordinator that was none any more.
+
+    Or a join may have come after it gave up waiting for assignments.
+    """
+    if trigger.kind is ActionKind.JOIN:
+        return _is_coordinator_silent(context, trigger)
     return trigger.kind is ActionKind.LEAVE and (_is_heard_late(context, trigger) or _is_coordinator_silent(context, trigger))
 
 
@@ -276,7 +284,7 @@ def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[
 
 
 def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
-    if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and _was_refused_before(context, action):
+    if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and (_was_refused_before(context, action) or _was_sent_later(context, action)):
         return False
     if action.instance_id and context.was_readmitted(action):
         return False
@@ -295,6 +303,24 @@ def _was_refused_a_sync(context: RebalanceContext, leave: MemberAction) -> bool:
     """Whether a member had heard of the rebalance before it left."""
     refusals = (action for action in context.all_of(ActionKind.SYNC_FAILED) if context.join_phase_start < action.at <= leave.at)
     return any(is_refused_sync(action) and context.actor(action) == context.actor(leave) for action in refusals)
+
+
+def _was_sent_later(context: RebalanceContext, request: MemberAction) -> bool:
+    """Whether a client asked after the coordinator had begun.
+
+    The client's clock is ahead by no more than its line about the answer lies behind the coordinator's about the end of the join phase.
+    """
+    window, joined_at = context.window, context.window.joined_at
+    if request.event.witness is not Witness.CLIENT or window.witness is not Witness.COORDINATOR or joined_at is None:
+        return False
+    answers = context.actions_of(ActionKind.JOINED, start=request.at, end=joined_at + CLOCK_TOLERANCE_US)
+    actor = context.actor(request)
+    behind = [
+        answer.at - joined_at
+        for answer in answers
+        if answer.event.witness is Witness.CLIENT and answer.generation == window.generation_after and context.actor(answer) == actor
+    ]
+    return bool(behind) and request.at - context.start > min(behind) + stamp_width_us(request.at) + SENT_LATER_US
 
 
 def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool:
