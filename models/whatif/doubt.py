@@ -1,7 +1,7 @@
 """Variants of a behaviour within what the logs leave open.
 
-Members' starts vary by what a busy machine adds from run to run, and a process without a log may have been restarted or
-held.
+Members' starts vary by what a busy machine adds from run to run, and a silence began at any time between the last contact and
+the next one that was due. A process without a log may have been restarted or held.
 """
 
 from __future__ import annotations
@@ -61,15 +61,22 @@ def _shifted(member: MemberBehaviour, dice: random.Random, most_ms: int) -> Memb
 
 def _shifted_life(life: Life, dice: random.Random, most_ms: int) -> Life:
     """A process that starts and comes back a little earlier or later."""
-    marks = [stretch.from_ms for stretch in life.stretches] + ([life.end_ms] if life.end_ms is not None else [])
+    end_ms = _silence_begins(life.heard_ms, life.end_ms, dice) if life.end_ms is not None else None
+    marks = [stretch.from_ms for stretch in life.stretches] + ([end_ms] if end_ms is not None else [])
     start_ms = min([life.start_ms + dice.randint(-most_ms, most_ms), *(at_ms - 1 for at_ms in marks)])
-    latest_ms = life.end_ms - 1 if life.end_ms is not None else FOREVER_MS * 10
+    latest_ms = end_ms - 1 if end_ms is not None else FOREVER_MS * 10
     stretches = [_shifted_stretch(stretch, latest_ms, dice, most_ms) for stretch in life.stretches]
-    return Life(start_ms, life.end_ms, life.is_orderly, stretches, life.heard_ms)
+    return Life(start_ms, end_ms, life.is_orderly, stretches, life.heard_ms)
+
+
+def _silence_begins(heard_ms: int | None, midway_ms: int, dice: random.Random) -> int:
+    """A time between a last contact and the next one that was due, which is as long after the middle."""
+    return midway_ms if heard_ms is None else heard_ms + 1 + round(dice.random() * 2 * (midway_ms - heard_ms))
 
 
 def _shifted_stretch(stretch: ProcessStretch, latest_ms: int, dice: random.Random, most_ms: int) -> ProcessStretch:
+    from_ms = _silence_begins(stretch.heard_ms, stretch.from_ms, dice)
     if stretch.until_ms is None:
-        return stretch
+        return replace(stretch, from_ms=from_ms)
     until_ms = stretch.until_ms + dice.randint(-most_ms, most_ms)
-    return replace(stretch, until_ms=max(stretch.from_ms + 1, min(latest_ms, until_ms)))
+    return replace(stretch, from_ms=from_ms, until_ms=max(from_ms + 1, min(latest_ms, until_ms)))

@@ -29,6 +29,11 @@ When members hear of it no log tells; over many rebalances it evens out, so that
 """
 LONG_MISS_MS = whole("whatif.outlook.long_miss_ms")
 """Waits for members that a run misses by more are not explained by it."""
+NEAR_SECONDS = real("whatif.outlook.near_seconds")
+NEAR_SHARE = real("whatif.outlook.near_share")
+"""Downtimes that differ by no more, in seconds or as a share, are alike."""
+CLEARLY_MORE = real("whatif.outlook.clearly_more")
+"""As many times more answers have to be alike than those like the logged behaviour's."""
 RUN_PROTOCOLS = frozenset({"classic", "consumer"})
 
 
@@ -178,10 +183,23 @@ def _saved_range(made: WhatIfResult, read: Sequence[Comparison], varied: Sequenc
     return round(min(least, *known) - heard, 6), round(min(made.stopped_seconds, max(most, *known) + heard), 6)
 
 
+def _likeliest(answers: Sequence[Comparison], stopped_seconds: float) -> Comparison:
+    """The first answer, unless clearly more of the others agree about another downtime."""
+    downtimes = [stopped_seconds - answer.saved for answer in answers]
+    alike = [sum(_is_near(other, downtime) for other in downtimes) for downtime in downtimes]
+    most = alike.index(max(alike))
+    return answers[most] if alike[most] > CLEARLY_MORE * alike[0] else answers[0]
+
+
+def _is_near(downtime: float, other: float) -> bool:
+    return abs(downtime - other) <= max(NEAR_SECONDS, NEAR_SHARE * other)
+
+
 def _settle(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Comparison], *, on_time: bool) -> None:
     """Take the answer with most rebalances, and mark what is in doubt.
 
-    Of several that of the logged behaviour itself, if members' heartbeats are known, else the middle one.
+    Of several that of the logged behaviour itself, if members' heartbeats are known and other answers are not clearly likelier,
+    else the middle one.
     """
     answers = [*read, *varied]
     low, high = _spared(answer.left for answer in answers)
@@ -189,7 +207,10 @@ def _settle(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Com
     most = int(max(high, *(answer.left for answer in read)))
     middle = sorted(answer.saved for answer in answers)[len(answers) // 2]
     alike = [answer for answer in answers if answer.left == most]
-    chosen = alike[0] if on_time and alike[0] in read else min(alike, key=lambda answer: abs(answer.saved - middle))
+    if on_time and alike[0] in read:
+        chosen = _likeliest(alike, made.stopped_seconds)
+    else:
+        chosen = min(alike, key=lambda answer: abs(answer.saved - middle))
     made.changes, made.reproduced, made.fewest = chosen.changes, chosen.reproduced, fewest
     made.runs = chosen.before, chosen.after
     made.spans = chosen.spans
