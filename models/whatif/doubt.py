@@ -70,7 +70,10 @@ def _shifted_life(life: Life, dice: random.Random, most_ms: int) -> Life:
 
 
 def _silence_begins(heard_ms: int | None, midway_ms: int, dice: random.Random) -> int:
-    """A time between a last contact and the next one that was due, which is as long after the middle."""
+    """A time between a last contact and the next one that was due.
+
+    The next one was due as long after the middle as the last contact lies before it.
+    """
     return midway_ms if heard_ms is None else heard_ms + 1 + round(dice.random() * 2 * (midway_ms - heard_ms))
 
 

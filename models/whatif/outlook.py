@@ -33,7 +33,7 @@ NEAR_SECONDS = real("whatif.outlook.near_seconds")
 NEAR_SHARE = real("whatif.outlook.near_share")
 """Downtimes that differ by no more, in seconds or as a share, are alike."""
 CLEARLY_MORE = real("whatif.outlook.clearly_more")
-"""As many times more answers have to be alike than those like the logged behaviour's."""
+"""Factor by which more answers have to agree than agree with the logged behaviour's."""
 RUN_PROTOCOLS = frozenset({"classic", "consumer"})
 
 

@@ -441,6 +441,7 @@ TYPES: dict[str, SlotType] = {
 _INT32_FIELDS = (
     *("partition", "generation", "version", "port", "client_number", "tries", "request_code", "group_max_size"),
     *("leader_epoch", "previous_epoch", "controller_epoch", "partition_epoch", "member_epoch", "offsets_partitions"),
+    *("epoch", "from_epoch", "coordinator_epoch", "topology_epoch", "master_epoch", "response_epoch", "response_generation"),
     *("session_timeout_ms", "rebalance_timeout_ms", "max_poll_interval_ms", "offsets_retention_minutes"),
 )
 _COUNTS = ("count", "member_count", "static_count", "groups_count", "client_count", "queue_count", "share_count", "reads", "reads_before")

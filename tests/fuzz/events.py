@@ -53,12 +53,13 @@ values: st.SearchStrategy[Any] = st.one_of(
     st.just("subVersion=" + "9" * 40),
 )
 """Possible JSON values of fields, within the bounds of the parsers' types."""
+_INT32S = values.map(lambda value: (value + 2**31) % 2**32 - 2**31 if isinstance(value, int) and not isinstance(value, bool) else value)
 _SPANS = values.map(lambda value: value % SPANS_MS.stop if isinstance(value, (int, float)) and not isinstance(value, bool) else value)
 
 
 def values_of(name: str) -> st.SearchStrategy[Any]:
     """Possible values of one field."""
-    return _SPANS if NARROWER.get(name) == "span_ms" else values
+    return {"span_ms": _SPANS, "int32": _INT32S}.get(NARROWER.get(name, ""), values)
 
 
 _COLUMNS: dict[str, st.SearchStrategy[Any]] = {

@@ -44,7 +44,7 @@ EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
 """Maximum time of an expiry's line before "Preparing" on busy brokers."""
 
 SENT_LATER_US = whole("kafka.ranking.sent_later_us")
-"""Longest time by which a request's line may come too late in its client's log."""
+"""Maximum delay of a request's line in its client's log."""
 
 MAX_CONFIDENCE = real("kafka.hypothesis.surest")
 RIVAL_MIN = real("kafka.hypothesis.rival_min")

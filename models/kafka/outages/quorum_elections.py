@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from models.events import Event
+from models.events import Event, int_field, text_field
 from models.ids import make_id
 from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import QuorumFacts
@@ -73,13 +73,13 @@ class LeaderlessStretch:
     @property
     def first_epoch(self) -> int:
         """Epoch that it began in, as far as its first line tells."""
-        first = self.turns[0].fields
-        return int(str(first.get("from_epoch", first["epoch"])))
+        before = int_field(self.turns[0], "from_epoch")
+        return _epoch(self.turns[0]) if before is None else before
 
     @property
     def epoch(self) -> int:
         """Last epoch that it saw."""
-        return int(str(self.turns[-1].fields["epoch"]))
+        return _epoch(self.turns[-1])
 
     @property
     def has_resigned(self) -> bool:
@@ -112,7 +112,12 @@ def _order(event: Event) -> tuple[int, str, int]:
 
 
 def _is_whole(event: Event) -> bool:
-    return isinstance(event.fields.get("epoch"), int) and "state" in event.fields
+    return int_field(event, "epoch") is not None and text_field(event, "state") is not None
+
+
+def _epoch(event: Event) -> int:
+    """Epoch of a turn, which each whole one has."""
+    return int_field(event, "epoch") or 0
 
 
 def _stretches(node: str, turns: Iterable[Event]) -> Iterator[LeaderlessStretch]:
@@ -145,16 +150,16 @@ def _stretches(node: str, turns: Iterable[Event]) -> Iterator[LeaderlessStretch]
 
 def _term(node: str, event: Event) -> Term | None:
     leader = event.fields.get("leader")
-    if event.fields.get("state") not in _WITH_LEADER or (leader is None and not node):
+    if text_field(event, "state") not in _WITH_LEADER or (leader is None and not node):
         return None
-    return Term(int(str(event.fields["epoch"])), str(leader or node))
+    return Term(_epoch(event), str(leader or node))
 
 
 def _term_before(node: str, event: Event) -> Term | None:
-    leader, epoch = event.fields.get("from_leader"), event.fields.get("from_epoch")
-    if event.fields.get("from_state") not in _WITH_LEADER or epoch is None or (leader is None and not node):
+    leader, epoch = event.fields.get("from_leader"), int_field(event, "from_epoch")
+    if text_field(event, "from_state") not in _WITH_LEADER or epoch is None or (leader is None and not node):
         return None
-    return Term(int(str(epoch)), str(leader or node))
+    return Term(epoch, str(leader or node))
 
 
 def _episodes(stretches: Iterable[LeaderlessStretch], gap_seconds: float) -> Iterator[Sequence[LeaderlessStretch]]:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from models.clear_names import clear
-from models.events import Event
+from models.events import Event, text_field
 from models.ids import make_id
 from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.fault_facts import LostBrokers, MasterAbsence
@@ -30,14 +30,14 @@ def server_incidents(
 ) -> Iterator[Incident[ServerFacts]]:
     """Brokers that name servers lost, and changes of masters, by kind and time."""
     placed = sorted(lines, key=lambda line: (line[0], line[1].place.file, line[1].place.byte_offset))
-    back: dict[object, list[int]] = {}
+    back: dict[str | None, list[int]] = {}
     for at, event in placed:
         if event.name == "RocketBrokerRegistered":
-            back.setdefault(event.fields.get("address"), []).append(at)
+            back.setdefault(text_field(event, "address"), []).append(at)
     for part in _losses(placed):
         names = sorted({_name(event) for _, event in part} - {""}, key=clear)
         began_at = part[0][0]
-        addresses = {event.fields["address"] for _, event in part if event.fields.get("address")}
+        addresses = {address for _, event in part if (address := text_field(event, "address"))}
         ended_at = min(filter(None, (_first_from(back.get(address, []), began_at) for address in addresses)), default=None)
         facts = LostBrokers(tuple(names), None if ended_at is None else (ended_at - began_at) // US_PER_SECOND)
         yield _incident(cluster, "broker_unregistered", began_at, ended_at, facts, [event for _, event in part])
