@@ -23,8 +23,8 @@ from models import weights
 from models.causes import Cause
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.hypotheses import ranking as rules
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.ranking import Ranking
-from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.verdicts import rebalance_rows
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
@@ -77,7 +77,7 @@ class Recorder:
         found = rules.rank(context)
         best = found.best
         names = {each for each in self.used if each in FACTORS or _says(each, best.cause, best.probability)}
-        key = (context.known.group if hasattr(context.known, "group") else "", context.window.generation_before, context.start)
+        key = (context.known.group if hasattr(context.known, "group") else "", context.window.generation_before, context.phase.start)
         self.decided[key] = Decided(names, best.cause.value)
         return found
 

@@ -34,7 +34,8 @@ from models.kafka.groups.model_states import ModelStates
 from models.kafka.groups.offset_expiry import End, emptied_last, empty_at_the_end, removal_incidents, retention_in_force
 from models.kafka.groups.state_rows import TransitionRows
 from models.kafka.groups.unranked_rebalances import UnrankedRebalances
-from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.observations.actions import MemberAction, actions_in
 from models.kafka.observations.attribution import attributed_events
 from models.kafka.observations.client_ids import log_before_rotation
@@ -389,10 +390,8 @@ class GroupStage:
         self.timeline.set_clocks()
         window, previous, following = self.rebalances.neighbours()
         self.knowledge.note_others(window.generation_before)
-        self.writer.add_rebalance(
-            RebalanceContext(window, previous, following, self.timeline.actions, self.roster, self.facts, self.knowledge, self.group),
-            self.rows.open,
-        )
+        phase = LoggedJoinPhase(window, previous, following, self.timeline.actions, self.roster)
+        self.writer.add_rebalance(RebalanceContext(phase, self.roster, self.facts, self.knowledge, self.group), self.rows.open)
         self.rows.note_end()
         self.rebalances.ranked_count += 1
         if window.ended_at is not None:

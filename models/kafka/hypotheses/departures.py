@@ -1,41 +1,35 @@
 """Why members go.
 
-By their own will, because they polled too late, by an administrator, because they fell silent, or in ways that only they tell of.
+By their own will, because they polled too late, by an administrator, or because they fell silent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 
 from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
+from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
+from models.kafka.hypotheses.context.departed_members import DepartedMembers
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import came_meanwhile, restarts
 from models.kafka.hypotheses.timeouts import (
-    had_coordinator_moved,
     has_committed_in_time,
     has_polled_in_time,
     is_echo,
     poll_rhythm,
-    rebalance_timeout_us,
 )
-from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
-    is_rebalance_notice,
-    says_group_went_on,
-    says_unknown_member,
 )
+from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.tolerances import GROUP_MIN_SESSION_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
-from models.units import FOREVER, US_PER_MS
-
-LINE_LAG_US = whole("kafka.elimination.line_lag_us")
-"""Maximum delay of a client's line after its last request."""
+from models.kafka.observations.roster import Roster
 
 
 def propose_departure(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
@@ -43,21 +37,25 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
 
     By its own will, because it polled too late, or by an administrator.
     """
-    leaves = {actor: a for actor, a in context.first_by_actor(ActionKind.LEAVE).items() if context.is_effective(a)}
+    leaves = {actor: a for actor, a in context.phase.first_by_actor(ActionKind.LEAVE).items() if context.departures.is_effective(a)}
     if action is None and leaves:
-        action = min(leaves.values(), key=lambda a: abs(a.at - context.start))
-    actor = context.actor(action) if action else None
-    returned = context.joiners.get(actor) or came_meanwhile(context, action) if actor and action else None
+        action = min(leaves.values(), key=lambda a: abs(a.at - context.phase.start))
+    actor = context.phase.actor(action) if action else None
+    returned = context.arrivals.by_actor.get(actor) or came_meanwhile(context.phase, context.members, action) if actor and action else None
     hypotheses = kind_of_leave(context, actor, action)
     likeliest = hypotheses[0].cause
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:
         returned = None  # the same process polled at last; nothing shows that the others still waited
     perhaps_back = returned
-    if context.is_ambiguous(actor):
+    if context.known.is_ambiguous(actor):
         returned = None  # perhaps another member with the same client id
-    if likeliest is Cause.MEMBER_LEAVE and action is not None and (other := _left_at_once_with_another_end(context, action, leaves)):
-        returned = returned or context.joiners[context.actor(other) or ""]
-        came_back, stayed_away = (action, other) if context.actor(returned) == actor else (other, action)
+    if (
+        likeliest is Cause.MEMBER_LEAVE
+        and action is not None
+        and (other := _left_at_once_with_another_end(context.phase, context.arrivals, context.known, action, leaves))
+    ):
+        returned = returned or context.arrivals.by_actor[context.phase.actor(other) or ""]
+        came_back, stayed_away = (action, other) if context.phase.actor(returned) == actor else (other, action)
         return [
             Hypothesis(Cause.MEMBER_RESTART, weights.LEFT_TOGETHER[Cause.MEMBER_RESTART], [came_back, returned, stayed_away]),
             Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT_TOGETHER[Cause.MEMBER_LEAVE], [stayed_away, came_back]),
@@ -65,7 +63,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     if returned is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS and action is not None:
         sure = weights.LEFT_AND_SEEN_BACK.value
         may_be_late = likeliest is Cause.MEMBER_LEAVE and any(hypothesis.cause is Cause.POLL_TIMEOUT for hypothesis in hypotheses)
-        late = weights.LATE_AND_BACK_UNLOGGED.value if may_be_late and not context.has_client_log(actor) else 0.0
+        late = weights.LATE_AND_BACK_UNLOGGED.value if may_be_late and not context.known.has_client_log(actor) else 0.0
         return [
             Hypothesis(Cause.MEMBER_RESTART, sure - late, [action, returned, *restarts(context, actor)]),
             Hypothesis(likeliest, 1 - sure, [action]),
@@ -73,37 +71,37 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
         ]
     ways = _ways_of_leaving(context, leaves)
     for hypothesis in hypotheses:
-        hypothesis.actions = _leavers_alike(context, ways.get(hypothesis.cause, ()), action)
+        hypothesis.actions = _leavers_alike(context.phase, ways.get(hypothesis.cause, ()), action)
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
-        return _late_or_restarted(context, action, perhaps_back, hypotheses)
+        return _late_or_restarted(context.phase, action, perhaps_back, hypotheses)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 
 def _left_at_once_with_another_end(
-    context: RebalanceContext, action: MemberAction, leaves: Mapping[str, MemberAction]
+    phase: LoggedJoinPhase, arrivals: ArrivedMembers, known: GroupKnowledge, action: MemberAction, leaves: Mapping[str, MemberAction]
 ) -> MemberAction | None:
     """Another that left at once, where one of the two came back.
 
     Each client logs by its own clock: either request may have begun the rebalance.
     """
-    actor, back = context.actor(action), context.joiners
-    if action.event.witness is not Witness.CLIENT or context.window.outcome == "empty" or context.is_ambiguous(actor):
+    actor, back = phase.actor(action), arrivals.by_actor
+    if action.event.witness is not Witness.CLIENT or phase.window.outcome == "empty" or known.is_ambiguous(actor):
         return None
     for other_actor, other in leaves.items():
         is_near = abs(other.at - action.at) <= CLOCK_TOLERANCE_US and other.event.witness is Witness.CLIENT
-        if is_near and other_actor != actor and (other_actor in back) != (actor in back) and not context.is_ambiguous(other_actor):
+        if is_near and other_actor != actor and (other_actor in back) != (actor in back) and not known.is_ambiguous(other_actor):
             return other
     return None
 
 
 def _late_or_restarted(
-    context: RebalanceContext, action: MemberAction, returned: MemberAction | None, hypotheses: list[Hypothesis]
+    phase: LoggedJoinPhase, action: MemberAction, returned: MemberAction | None, hypotheses: list[Hypothesis]
 ) -> list[Hypothesis]:
     """Add to a late poll that its member came back meanwhile.
 
     In the wider sense that is a restart.
     """
-    if returned is not None and context.window.outcome != "empty":
+    if returned is not None and phase.window.outcome != "empty":
         share = weights.LATE_AND_SEEN_BACK.value
         for hypothesis in hypotheses:
             hypothesis.probability *= 1 - share
@@ -125,8 +123,8 @@ def _unless_it_returned(
 
     As likely as what is not known leaves room for it.
     """
-    actor = context.actor(action) if action is not None else None
-    share = usual if context.is_ambiguous(actor) else _unseen_return(context, actor, usual)
+    actor = context.phase.actor(action) if action is not None else None
+    share = usual if context.known.is_ambiguous(actor) else _unseen_return(context, actor, usual)
     if share:
         for hypothesis in hypotheses:
             hypothesis.probability *= 1 - share
@@ -136,18 +134,18 @@ def _unless_it_returned(
 
 def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
     """Probability of an unlogged return before the end of the rebalance."""
-    would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
+    would_tell = context.known.has_client_log(actor) if actor is not None else bool(context.known.clients)
     if context.window.outcome == "coordinator_lost":
         return 0.0 if would_tell else usual  # a request log tells of answers, which its broker gave no more
     joined_at = context.window.joined_at
     if would_tell or context.known.has_requests or joined_at is None or context.window.outcome == "empty":
         return 0.0
-    gone = max(1, len(context.departed))
-    unnamed = _unnamed_arrivals(context, gone, joined_at)
+    gone = max(1, len(context.departures.by_actor))
+    unnamed = _unnamed_arrivals(context.phase, context.arrivals, context.departures, gone, joined_at)
     is_missing = unnamed <= 0 if unnamed is not None else None
     until = joined_at - 1 if is_missing else joined_at  # who asks as the phase ends is in the next generation
-    handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=until)
-    if actor is not None and any(context.actor(action) == actor for action in handed):
+    handed = context.phase.actions_of(ActionKind.ID_HANDED_OUT, start=context.phase.start - 1, end=until)
+    if actor is not None and any(context.phase.actor(action) == actor for action in handed):
         return weights.HANDED_A_NEW_ID.value
     if is_missing is None:
         return usual
@@ -156,16 +154,18 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
     return (weights.AS_MANY_AS_BEFORE if unnamed == gone else weights.FEWER_WENT_THAN_LEFT).value
 
 
-def _unnamed_arrivals(context: RebalanceContext, gone: int, joined_at: int) -> int | None:
+def _unnamed_arrivals(
+    phase: LoggedJoinPhase, arrivals: ArrivedMembers, departures: DepartedMembers, gone: int, joined_at: int
+) -> int | None:
     """Number of members that no line lets in, by head counts.
 
     Who comes under another name than those that went is no return of theirs.
     """
-    before, after = context.window.members_before, context.window.members_after
+    before, after = phase.window.members_before, phase.window.members_after
     if not before or not after:
         return None
-    handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=joined_at)
-    came = {*context.joiners, *filter(None, map(context.actor, handed))} - context.departed.keys()
+    handed = phase.actions_of(ActionKind.ID_HANDED_OUT, start=phase.start - 1, end=joined_at)
+    came = {*arrivals.by_actor, *filter(None, map(phase.actor, handed))} - departures.by_actor.keys()
     return after - (before - gone + len(came))
 
 
@@ -177,10 +177,10 @@ def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberActio
     return ways
 
 
-def _leavers_alike(context: RebalanceContext, leavers: Iterable[MemberAction], action: MemberAction | None) -> list[MemberAction]:
+def _leavers_alike(phase: LoggedJoinPhase, leavers: Iterable[MemberAction], action: MemberAction | None) -> list[MemberAction]:
     """Members that left in the same way here, the initiator first."""
-    first = context.actor(action) if action else None
-    same = sorted(leavers, key=lambda a: (context.actor(a) != first, a.at))
+    first = phase.actor(action) if action else None
+    same = sorted(leavers, key=lambda a: (phase.actor(a) != first, a.at))
     return same if same or action is None else [action]
 
 
@@ -199,48 +199,50 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
 
     The likeliest comes first.
     """
-    whys = [a.why for a in context.actions_of(ActionKind.LEAVE) if a.why and context.actor(a) == actor]
+    whys = [a.why for a in context.phase.actions_of(ActionKind.LEAVE) if a.why and context.phase.actor(a) == actor]
     if action is not None and action.why:
         whys.append(action.why)
     for fixed, cause in LEAVE_TEXTS:
         if any(fixed in why for why in whys):
             return [Hypothesis(cause, weights.LEAVE_REASON.value)]
-    noticed = _noticed_poll_timeout(context, actor, action) if action is not None else None
+    noticed = _noticed_poll_timeout(context.phase, actor, action) if action is not None else None
     if noticed is not None:
         return [Hypothesis(Cause.POLL_TIMEOUT, weights.POLL_TIMEOUT_NOTICED.value, supporting_actions=[noticed])]
-    if action is not None and is_static(context, action):
+    if action is not None and is_static(context.roster, action):
         return _shared_out(weights.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
         return _shared_out(weights.OWN_LEAVE_REASON)
     if actor in context.known.silent:
-        return _shared_out(weights.LEFT_AND_COMMITS if _commits_after(context, actor, action) else weights.LOG_OF_SILENT_LIBRARY)
-    if context.has_client_log(actor):
-        if _rejoins_unasked(context, actor, action):
+        return _shared_out(weights.LEFT_AND_COMMITS if _commits_after(context.phase, actor, action) else weights.LOG_OF_SILENT_LIBRARY)
+    if context.known.has_client_log(actor):
+        if _rejoins_unasked(context.phase, context.known, actor, action):
             return _shared_out(weights.REJOINED_UNASKED)
-        return _shared_out(weights.LOG_OF_SILENT_LIBRARY if _is_too_old_to_tell(context, actor) else weights.OWN_LOG_SILENT)
+        return _shared_out(
+            weights.LOG_OF_SILENT_LIBRARY if _is_too_old_to_tell(context.known, context.roster, actor) else weights.OWN_LOG_SILENT
+        )
     poll = _polled_late(context, actor, action)
     by_will, late = Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
     by_will.settled_by = late.settled_by = CLIENT_LOG
     return sorted([by_will, late], key=lambda hypothesis: -hypothesis.probability)
 
 
-def _is_too_old_to_tell(context: RebalanceContext, actor: str | None) -> bool:
+def _is_too_old_to_tell(known: GroupKnowledge, roster: Roster, actor: str | None) -> bool:
     """Whether a Java client left without a line, as those before 2.1.
 
     At INFO these do not tell of late polls either.
     """
-    log = context.roster.logs.get(actor or "")
-    return log is not None and log.library == JAVA and not context.known.leaves_logged
+    log = roster.logs.get(actor or "")
+    return log is not None and log.library == JAVA and not known.leaves_logged
 
 
-def _commits_after(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
+def _commits_after(phase: LoggedJoinPhase, actor: str | None, action: MemberAction | None) -> bool:
     """Whether a commit of the client's is refused after its leave.
 
     Then it was not closed: a consumer commits before it leaves.
     """
     return action is not None and any(
-        context.actor(refused) == actor
-        for refused in context.actions_of(ActionKind.COMMIT_REFUSED, start=action.at, end=action.at + LOOK_BACK_US)
+        phase.actor(refused) == actor
+        for refused in phase.actions_of(ActionKind.COMMIT_REFUSED, start=action.at, end=action.at + LOOK_BACK_US)
     )
 
 
@@ -253,41 +255,41 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
 
     It is the heartbeat thread that leaves for a consumer that polled too late.
     """
-    if has_polled_in_time(context, actor=actor, action=action):
+    if has_polled_in_time(context.phase, context.members, context.timeouts, actor=actor, action=action):
         return weights.POLLED_IN_TIME.value
-    in_time = has_committed_in_time(context, action, actor)
+    in_time = has_committed_in_time(context.timeouts, context.known, action, actor)
     if in_time is not None:
         return (weights.COMMITTED_IN_TIME if in_time else weights.COMMITTED_ONE_INTERVAL_AGO).value
-    often = 0 if has_whole_group_left(context) else poll_rhythm(context)
+    often = 0 if has_whole_group_left(context.phase) else poll_rhythm(context.phase, context.timeouts, context.known)
     if often:
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value
-    if _comes_back(context, actor, action):
+    if _comes_back(context.phase, actor, action):
         return weights.POLLED_LATE_CAME_BACK.value
-    return (weights.EMPTIED_BY_LATE_POLLS if has_whole_group_left(context) else weights.POLLED_LATE).value
+    return (weights.EMPTIED_BY_LATE_POLLS if has_whole_group_left(context.phase) else weights.POLLED_LATE).value
 
 
-def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: MemberAction) -> MemberAction | None:
+def _noticed_poll_timeout(phase: LoggedJoinPhase, actor: str | None, action: MemberAction) -> MemberAction | None:
     """The client's own line that it polled too late.
 
     One that does not say whose it is must stand right before the leave.
     """
-    for noticed in context.all_of(ActionKind.POLL_TIMEOUT):
-        whose, away = context.actor(noticed), action.at - noticed.at
+    for noticed in phase.all_of(ActionKind.POLL_TIMEOUT):
+        whose, away = phase.actor(noticed), action.at - noticed.at
         if (whose == actor and abs(away) <= LOOK_BACK_US) or (whose is None and abs(away) <= PROMPT_US):
             return noticed
     return None
 
 
-def is_static(context: RebalanceContext, action: MemberAction) -> bool:
+def is_static(roster: Roster, action: MemberAction) -> bool:
     """Whether it is static; such members send no LeaveGroup (KIP-345).
 
     One that left was removed.
     """
-    member = context.roster.members.get(action.member_id or "")
+    member = roster.members.get(action.member_id or "")
     return bool(action.instance_id or (member and member.instance_id))
 
 
-def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
+def _rejoins_unasked(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | None, action: MemberAction | None) -> bool:
     """Whether the same process joins again without looking for its coordinator.
 
     It does so after a poll timeout.
@@ -295,10 +297,10 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
     It may subscribe to other topics before it does; who leaves because it unsubscribes says so. Where another process follows,
     and the log tells of closes but of none that belongs to this leave, the one before polled too late and then died.
     """
-    left_at = action.at if action else context.start
+    left_at = action.at if action else phase.start
     searches = False
-    for later in context.actions:
-        if context.actor(later) != actor:
+    for later in phase.actions:
+        if phase.actor(later) != actor:
             continue
         if later.kind in {ActionKind.CLOSE, ActionKind.UNSUBSCRIBE} and abs(later.at - left_at) <= LOOK_BACK_US:
             return False
@@ -310,62 +312,68 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
         if later.kind is ActionKind.CLOSE:
             return True  # close() leaves and is done: this one came too late to be what left
         if later.kind is ActionKind.START:
-            return any(action.kind is ActionKind.CLOSE and context.actor(action) == actor for action in context.actions)
+            return any(action.kind is ActionKind.CLOSE and phase.actor(action) == actor for action in phase.actions)
         if later.kind is ActionKind.UNSUBSCRIBE:
             return False
-        if later.kind is ActionKind.JOIN or (later.kind is ActionKind.REJOIN and not context.is_ambiguous(actor)):
+        if later.kind is ActionKind.JOIN or (later.kind is ActionKind.REJOIN and not known.is_ambiguous(actor)):
             return later.event.witness is Witness.CLIENT
     return False
 
 
-def has_whole_group_left(context: RebalanceContext) -> bool:
+def has_whole_group_left(phase: LoggedJoinPhase) -> bool:
     """Whether a group of several was closed.
 
     That all of them poll too late at once is rare.
     """
-    return context.window.outcome == "empty" and (context.window.members_before or 0) > 1
+    return phase.window.outcome == "empty" and (phase.window.members_before or 0) > 1
 
 
-def _comes_back(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
-    left_at = action.at if action else context.start
-    return any(later.at > left_at and context.actor(later) == actor for later in context.all_of(ActionKind.JOIN))
+def _comes_back(phase: LoggedJoinPhase, actor: str | None, action: MemberAction | None) -> bool:
+    left_at = action.at if action else phase.start
+    return any(later.at > left_at and phase.actor(later) == actor for later in phase.all_of(ActionKind.JOIN))
 
 
 def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """A member's session ran out."""
-    expiries = {actor: a for actor, a in context.first_by_actor(ActionKind.EXPIRE).items() if context.is_effective(a)}
+    expiries = {actor: a for actor, a in context.phase.first_by_actor(ActionKind.EXPIRE).items() if context.departures.is_effective(a)}
     if action is None and expiries:
         action = min(expiries.values(), key=lambda a: a.at)
-    actor = context.actor(action) if action else None
-    returned = context.joiners.get(actor) if actor and not context.is_ambiguous(actor) else None
-    first = _all_expired(context, expiries.values(), action)
+    actor = context.phase.actor(action) if action else None
+    returned = context.arrivals.by_actor.get(actor) if actor and not context.known.is_ambiguous(actor) else None
+    first = _all_expired(context.phase, context.departures, context.known, expiries.values(), action)
     if returned is not None and action is not None and context.window.outcome != "empty":
         sure = (weights.EXPIRED_SOMETIME_AND_SEEN_BACK if _is_time_in_doubt(action) else weights.EXPIRED_AND_SEEN_BACK).value
         again = [action, returned, *restarts(context, actor)]
         return [Hypothesis(Cause.MEMBER_RESTART, sure, again), Hypothesis(Cause.SESSION_TIMEOUT, 1 - sure, first)]
-    if action is not None and is_echo(context, action):
+    if action is not None and is_echo(context.phase, context.timeouts, action):
         return [Hypothesis(cause, share, first) for cause, share in weights.ECHO_OF_EVICTION.of.items()]
     sure = (weights.EXPIRED_SOMETIME if action is not None and _is_time_in_doubt(action) else weights.EXPIRED).value
     return _unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
 
 
-def _all_expired(context: RebalanceContext, expiries: Collection[MemberAction], action: MemberAction | None) -> list[MemberAction]:
+def _all_expired(
+    phase: LoggedJoinPhase,
+    departures: DepartedMembers,
+    known: GroupKnowledge,
+    expiries: Collection[MemberAction],
+    action: MemberAction | None,
+) -> list[MemberAction]:
     """Members whose sessions ran out, that of the rebalance's reason in front.
 
     Of a name that several clients have, each member id is another member.
     """
-    all_expired = [other for other in context.actions_of(ActionKind.EXPIRE) if context.is_effective(other)]
-    named = {other.member_id: other for other in all_expired if context.is_ambiguous(context.actor(other))}
+    all_expired = [other for other in phase.actions_of(ActionKind.EXPIRE) if departures.is_effective(other)]
+    named = {other.member_id: other for other in all_expired if known.is_ambiguous(phase.actor(other))}
     named |= {other.member_id: other for other in expiries}
     if action is None:
         return sorted(named.values(), key=lambda other: other.at)
-    actor = context.actor(action)
-    by_id = context.is_ambiguous(actor)
-    if action.member_id not in named and (by_id or all(context.actor(other) != actor for other in expiries)):
+    actor = phase.actor(action)
+    by_id = known.is_ambiguous(actor)
+    if action.member_id not in named and (by_id or all(phase.actor(other) != actor for other in expiries)):
         named[action.member_id] = action
 
     def is_another(other: MemberAction) -> bool:
-        return other.member_id != action.member_id if by_id else context.actor(other) != actor
+        return other.member_id != action.member_id if by_id else phase.actor(other) != actor
 
     return sorted(named.values(), key=lambda other: (is_another(other), other.at))
 
@@ -373,102 +381,3 @@ def _all_expired(context: RebalanceContext, expiries: Collection[MemberAction], 
 def _is_time_in_doubt(expiry: MemberAction) -> bool:
     """Whether an expiry follows from silence since an unknown time."""
     return bool(int_field(expiry.event, "doubt_us"))
-
-
-def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
-    """Weigh removals that only members' logs show; none elsewhere."""
-    removed = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
-    if not removed and (late := _committed_too_late(context)):
-        return [_too_late(cause, share, late) for cause, share in weights.COMMIT_CAME_TOO_LATE.of.items()]
-    shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
-    if removed and all(had_coordinator_moved(context, action) for action in removed):
-        shares = weights.HEARD_AFTER_FAILOVER
-    elif removed and all(_was_awaited_too_long(context, action) for action in removed):
-        shares = weights.HEARD_AFTER_JOIN_PHASE
-    elif removed and context.members_before and not any(_may_have_expired(context, action) for action in removed):
-        shares = weights.REMOVED_TOO_SOON_TO_EXPIRE
-    return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
-
-
-def by_refused_commit(context: RebalanceContext, rejoin: MemberAction | None) -> list[Hypothesis]:
-    """Weigh a member that rejoins since its commit was refused; none else.
-
-    The group had gone on without it, so that nothing of its own had changed.
-    """
-    if rejoin is None or context.window.witness is not Witness.CLIENT:
-        return []
-    actor, since = context.actor(rejoin), max(context.join_phase_start, rejoin.at - LOOK_BACK_US)
-    refused = context.actions_of(ActionKind.COMMIT_REFUSED, start=since, end=rejoin.at + 1)
-    late = next((action for action in refused if says_group_went_on(action) and context.actor(action) == actor), None)
-    return [] if late is None else [_too_late(cause, share, [late]) for cause, share in weights.COMMIT_CAME_TOO_LATE.of.items()]
-
-
-def _too_late(cause: Cause, share: float, late: list[MemberAction]) -> Hypothesis:
-    return Hypothesis(cause, share, [] if cause is Cause.MEMBER_JOIN else late, CLIENT_LOG)
-
-
-def _committed_too_late(context: RebalanceContext) -> list[MemberAction]:
-    """Members shown out by refused commits or lost partitions alone.
-
-    The group went on without them.
-    """
-    shown = (action for action in context.actions if action.kind is ActionKind.LOST or says_group_went_on(action))
-    late = [action for action in shown if _begins_unseen(context, action)]
-    return list({context.actor(action): action for action in reversed(late)}.values())
-
-
-def _was_awaited_too_long(context: RebalanceContext, removed: MemberAction) -> bool:
-    """Whether a member heard of a rebalance, and rejoined too late for it."""
-    actor, timeout = context.actor(removed), rebalance_timeout_us(context) or USUAL_REBALANCE_TIMEOUTS_MS[0] * US_PER_MS
-    actions = [action for action in context.actions if action.at > context.join_phase_start and context.actor(action) == actor]
-    heard = next((action.at for action in actions if is_rebalance_notice(action)), None)
-    told_out = next((action.at for action in actions if says_unknown_member(action)), None)
-    return heard is not None and told_out is not None and told_out - heard >= timeout
-
-
-def _may_have_expired(context: RebalanceContext, removed: MemberAction) -> bool:
-    """Whether a session may have passed since the last answer."""
-    actor = context.actor(removed)
-    signs = (action for kind in _ANSWERS for action in context.all_of(kind) if action.at < removed.at)
-    answers = (action.at for action in signs if context.actor(action) == actor)
-    return removed.at - max(answers, default=-FOREVER) >= GROUP_MIN_SESSION_US - LINE_LAG_US
-
-
-_ANSWERS = (ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED)
-"""Actions that a member logs as its coordinator has answered."""
-
-
-def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
-    """Members that the coordinator no longer knew, as expiries.
-
-    They heard of it when they next spoke to it.
-    """
-    first_late: dict[str | None, MemberAction] = {}
-    before, after = context.window.generation_before, context.window.generation_after
-    following = after if after is not None else (before or 0) + 1
-    for action in context.actions:
-        actor = context.actor(action)
-        if (actor is None and not _begins_unseen(context, action)) or action.at <= context.join_phase_start or actor in first_late:
-            continue
-        if action.kind is ActionKind.JOINED and (action.generation or 0) >= following:
-            break
-        if _is_out(context, actor, action) and says_unknown_member(action) and actor not in context.known.shared:
-            member_id = context.members_before.get(actor or "", action.member_id)
-            first_late[actor] = replace(action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=member_id)
-    return list(first_late.values())
-
-
-def _is_out(context: RebalanceContext, actor: str | None, action: MemberAction) -> bool:
-    """Whether a member is not in the new generation, and did not leave.
-
-    Some libraries name no generation; there a group that went empty has lost all that were seen.
-    """
-    unnamed = context.window.generation_before is None
-    was_there = actor in context.members_before or (unnamed and context.window.outcome == "empty") or _begins_unseen(context, action)
-    return was_there and actor not in context.members_after and actor not in context.departed
-
-
-def _begins_unseen(context: RebalanceContext, action: MemberAction) -> bool:
-    """Whether an action first shows a rebalance of unknown members."""
-    window = context.window
-    return not context.members_before and window.outcome in {"open", "superseded"} and action.at == context.start

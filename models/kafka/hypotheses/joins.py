@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from models import weights
 from models.causes import Cause
 from models.events import Witness, text_field
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
+from models.kafka.hypotheses.context.departed_members import DepartedMembers
+from models.kafka.hypotheses.context.generation_members import GenerationMembers
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.context.stated_reasons import reason_id_in
 from models.kafka.hypotheses.hypothesis import (
     EARLIER_LINES,
     INITIAL_DELAY_OVERRUN,
@@ -15,8 +22,6 @@ from models.kafka.hypotheses.hypothesis import (
     PROMPT_US,
     Hypothesis,
 )
-from models.kafka.hypotheses.timeouts import phase_deadline_us
-from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
@@ -26,6 +31,7 @@ from models.kafka.observations.actions import (
     is_unknown_as_it_joins,
     says_unknown_member,
 )
+from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, stamp_width_us
 from models.tolerances import GROUP_MIN_SESSION_US, PHASE_OVERRUN_US
 from models.units import US_PER_MS
@@ -36,92 +42,103 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
 
     The first of its group, an old acquaintance, or one more.
     """
-    joiners = context.joiners
-    actions = context.trigger_first(action, joiners.values())
-    if context.was_empty:
+    joiners = context.arrivals.by_actor
+    actions = _with_trigger_first(context.phase, action, joiners.values())
+    if context.phase.was_empty:
         return first_of_empty(context, actions, weights.FIRST_MEMBER.value)
-    actor = context.actor(action) if action else None
-    may_be_back = action is not None and actor is not None and not context.is_ambiguous(actor) and context.window.outcome != "empty"
-    departure = _former_self(context, action) if may_be_back and action is not None else None
+    actor = context.phase.actor(action) if action else None
+    may_be_back = action is not None and actor is not None and not context.known.is_ambiguous(actor) and context.window.outcome != "empty"
+    departure = _former_self(context.phase, context.members, context.departures, action) if may_be_back and action is not None else None
     if departure is not None:
         restarted, joins = (weights.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
         return [
             Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], departure, *restarts(context, actor)]),
             Hypothesis(Cause.MEMBER_JOIN, joins, actions),
         ]
-    namesake = _former_self(context, action) if action is not None and context.is_ambiguous(actor) else None
+    namesake = (
+        _former_self(context.phase, context.members, context.departures, action)
+        if action is not None and context.known.is_ambiguous(actor)
+        else None
+    )
     if action is not None and namesake is not None and namesake.kind is ActionKind.EXPIRE and context.window.outcome != "empty":
         of = {Cause.MEMBER_RESTART: [*actions[:1], namesake], Cause.MEMBER_JOIN: actions}
         return [Hypothesis(cause, share, of[cause]) for cause, share in weights.NAMESAKE_EXPIRED.of.items()]
-    if action is not None and _is_static_back_before_sync(context, action):
+    if action is not None and _is_static_back_before_sync(context.phase, context.members, context.known, action):
         return [Hypothesis(cause, share, actions) for cause, share in weights.STATIC_BACK_BEFORE_SYNC.of.items()]
     if (
         context.window.witness is not Witness.COORDINATOR
         and action is not None
-        and actor in context.members_before
-        and not context.is_ambiguous(actor)
+        and actor in context.members.before
+        and not context.known.is_ambiguous(actor)
     ):
         return [Hypothesis(cause, share, actions) for cause, share in returned_unseen(context, [action]).of.items()]
-    if context.window.state_before is None and not context.members_before:
+    if context.window.state_before is None and not context.members.before:
         return _joined_in_unknown_state(context, actions)
-    if action is not None and _is_logged_behind_a_departure(context, action):
+    if action is not None and _is_logged_behind_a_departure(context.phase, context.departures, action):
         return [Hypothesis(cause, share, actions) for cause, share in weights.JOINED_AS_ANOTHER_WENT.of.items()]
-    if silent := silent_before(context):
+    if silent := silent_before(context.phase, context.departures):
         of = {Cause.MEMBER_JOIN: actions}
         return [Hypothesis(c, share, of.get(c, silent), EARLIER_LINES) for c, share in weights.APPEARED_AND_SILENT.of.items()]
-    has_reason = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
+    has_reason = bool(reason_id_in(context.window.started) or (action and action.at >= context.phase.start - PROMPT_US))
     twice = bool(context.known.clients or context.known.has_requests)
     basis = (weights.JOIN_UNTOLD if not has_reason else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
 
 
-def _is_static_back_before_sync(context: RebalanceContext, action: MemberAction) -> bool:
+def _with_trigger_first(phase: LoggedJoinPhase, first: MemberAction | None, others: Iterable[MemberAction]) -> list[MemberAction]:
+    """Actions with the one that started it in front, one per actor."""
+    actor = phase.actor(first) if first else None
+    rest = [action for action in others if phase.actor(action) != actor]
+    return [first, *rest] if first else rest
+
+
+def _is_static_back_before_sync(phase: LoggedJoinPhase, members: GenerationMembers, known: GroupKnowledge, action: MemberAction) -> bool:
     """Whether a static member came back while others awaited assignments.
 
     A rebalance begins then (GroupCoordinator.updateStaticMemberAndRebalance); in a stable group, none does. One that is out of the
     generation joins anew.
     """
-    before, previous, members = context.window.generation_before, context.previous, context.members_before
-    if members and len(members) == context.window.members_before and context.actor(action) not in members:
+    before, previous, known_before = phase.window.generation_before, phase.previous, members.before
+    if known_before and len(known_before) == phase.window.members_before and phase.actor(action) not in known_before:
         return False
-    if context.window.witness is Witness.COORDINATOR or not action.instance_id or before is None or previous is None:
+    if phase.window.witness is Witness.COORDINATOR or not action.instance_id or before is None or previous is None:
         return False
-    earlier = (members for generation, members in context.known.generations.items() if generation <= before)
-    refused = any(context.actions_of(ActionKind.SYNC_FAILED, start=action.at - CLOCK_TOLERANCE_US))
-    return refused and previous.outcome in {"open", "superseded"} and any(context.actor(action) in members for members in earlier)
+    earlier = (actors for generation, actors in known.generations.items() if generation <= before)
+    refused = any(phase.actions_of(ActionKind.SYNC_FAILED, start=action.at - CLOCK_TOLERANCE_US))
+    return refused and previous.outcome in {"open", "superseded"} and any(phase.actor(action) in actors for actors in earlier)
 
 
-def _is_logged_behind_a_departure(context: RebalanceContext, action: MemberAction) -> bool:
+def _is_logged_behind_a_departure(phase: LoggedJoinPhase, departures: DepartedMembers, action: MemberAction) -> bool:
     """Whether a client logged its request behind a beginning without it.
 
     It logs what it is about to send, and another member was gone by then. Or clocks that differ put its line behind the coordinator's.
     """
-    is_later = action.event.witness is Witness.CLIENT and action.at > context.start
-    return is_later and context.window.witness is Witness.COORDINATOR and not context.reason_id and bool(context.inferred_departures)
+    is_later = action.event.witness is Witness.CLIENT and action.at > phase.start
+    return is_later and phase.window.witness is Witness.COORDINATOR and not reason_id_in(phase.window.started) and bool(departures.inferred)
 
 
-def silent_before(context: RebalanceContext) -> list[MemberAction]:
+def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:
     """Members that may have expired before one joined, by members' logs alone.
 
     None was waited for, as one whose session still runs is (DelayedJoin), and none shows a sign of life for as long as a session lasts.
     """
-    until = context.window.open_until
-    if context.window.witness is not Witness.CLIENT or until is None or until - context.start > HEARD_US:
+    until = phase.window.open_until
+    if phase.window.witness is not Witness.CLIENT or until is None or until - phase.start > HEARD_US:
         return []
-    since = context.start - GROUP_MIN_SESSION_US
-    alive = {context.actor(action) for action in context.since(since) if action.at <= until + LATE_LOGGING_US}
-    return [departure for departure in context.inferred_departures if context.actor(departure) not in alive]
+    since = phase.start - GROUP_MIN_SESSION_US
+    alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US}
+    return [departure for departure in departures.inferred if phase.actor(departure) not in alive]
 
 
-def came_meanwhile(context: RebalanceContext, departure: MemberAction) -> MemberAction | None:
+def came_meanwhile(phase: LoggedJoinPhase, members: GenerationMembers, departure: MemberAction) -> MemberAction | None:
     """The request of one that came back, and stopped again meanwhile."""
-    actor, until = context.actor(departure), context.window.open_until
-    if context.window.outcome == "coordinator_lost":
+    actor, until = phase.actor(departure), phase.window.open_until
+    if phase.window.outcome == "coordinator_lost":
         return None
     kinds = (ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.EXPIRE)
-    later = [action for action in context.actions_of(*kinds, start=departure.at, end=until) if context.actor(action) == actor]
+    later = [action for action in phase.actions_of(*kinds, start=departure.at, end=until) if phase.actor(action) == actor]
     ends = [action.at for action in later if action.kind not in _REQUESTS and action.member_id != departure.member_id]
-    requests = (action for action in later if action.kind in _REQUESTS and not has_only_given_id(action) and context.is_new(action))
+    requests = (action for action in later if action.kind in _REQUESTS and not has_only_given_id(action) and members.is_new(action))
     return next((action for action in requests if ends and action.at <= ends[-1]), None)
 
 
@@ -134,14 +151,14 @@ def returned_unseen(context: RebalanceContext, arrivals: list[MemberAction]) -> 
     A former self that neither left nor expired is waited for until the rebalance timeout; so this was no restart within a rebalance. A
     static one is replaced at once, and the group rebalances only if its protocols choose another assignor (KIP-345).
     """
-    before, after = (context.known.assignors.get(generation or -1) for generation in _generations(context))
+    before, after = (context.known.assignors.get(generation or -1) for generation in _generations(context.phase))
     if before and after and before != after and any(action.instance_id for action in arrivals):
         return weights.RETURNED_WITH_ANOTHER_ASSIGNOR
-    return weights.RETURNED_UNSEEN if phase_deadline_us(context) is None else weights.RETURNED_BEFORE_EVICTION
+    return weights.RETURNED_UNSEEN if context.deadline.passed_after_us is None else weights.RETURNED_BEFORE_EVICTION
 
 
-def _generations(context: RebalanceContext) -> tuple[int | None, int | None]:
-    return context.window.generation_before, context.window.generation_after
+def _generations(phase: LoggedJoinPhase) -> tuple[int | None, int | None]:
+    return phase.window.generation_before, phase.window.generation_after
 
 
 def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure: float) -> list[Hypothesis]:
@@ -150,10 +167,10 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     Members' logs show only members that have logs: others may have been there if not all members are known to be new.
     """
     window = context.window
-    are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
+    are_all = context.members.are_all_known_after and context.members.after.keys() <= context.arrivals.by_actor.keys()
     if window.witness is not Witness.CLIENT or window.generation_before == 0 or are_all:
         return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
-    if _was_answered_at_once(context, joiners):
+    if _was_answered_at_once(context.phase, joiners):
         likely = weights.FOUND_NOBODY.value
         return [
             Hypothesis(cause, share, joiners, EARLIER_LINES)
@@ -163,57 +180,59 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in shares.of.items()]
 
 
-def _was_answered_at_once(context: RebalanceContext, joiners: list[MemberAction]) -> bool:
+def _was_answered_at_once(phase: LoggedJoinPhase, joiners: list[MemberAction]) -> bool:
     """Whether the first one's request to join waited for nobody, by members' logs.
 
     A new member waits until all others have rejoined, which only their next heartbeats tell them to do (GroupCoordinator, DelayedJoin).
     """
-    window = context.window
-    is_first = any(action.at == context.start and action.kind is ActionKind.JOIN for action in joiners)
+    window = phase.window
+    is_first = any(action.at == phase.start and action.kind is ActionKind.JOIN for action in joiners)
     if window.witness is not Witness.CLIENT or window.joined_at is None or not is_first:
         return False
-    return window.joined_at - context.start + stamp_width_us(window.joined_at) <= CLOCK_TOLERANCE_US
+    return window.joined_at - phase.start + stamp_width_us(window.joined_at) <= CLOCK_TOLERANCE_US
 
 
-def _former_self(context: RebalanceContext, arrival: MemberAction) -> MemberAction | None:
+def _former_self(
+    phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers, arrival: MemberAction
+) -> MemberAction | None:
     """The member that went under the name of one that came.
 
     The new one may have gone again, too.
     """
-    actor = context.actor(arrival)
-    first = context.departed.get(actor or "")
+    actor = phase.actor(arrival)
+    first = departures.by_actor.get(actor or "")
     if first is None:
         return None
     others = [
-        action for action in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if action.is_certain and context.actor(action) == actor
+        action for action in phase.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if action.is_certain and phase.actor(action) == actor
     ]
-    return next((action for action in (first, *others) if not has_gone_as_it_came(context, arrival, action)), None)
+    return next((action for action in (first, *others) if not has_gone_as_it_came(phase, members, arrival, action)), None)
 
 
-def has_gone_as_it_came(context: RebalanceContext, arrival: MemberAction, departure: MemberAction) -> bool:
+def has_gone_as_it_came(phase: LoggedJoinPhase, members: GenerationMembers, arrival: MemberAction, departure: MemberAction) -> bool:
     """Whether the member that went is the one that had come.
 
     It is not its former self: it was stopped before it got an assignment.
     """
     if arrival.member_id and departure.member_id:
         return arrival.member_id == departure.member_id
-    actor = context.actor(arrival)
-    former = context.members_before.get(actor or "")
-    if former is None and actor not in context.members_before:
-        return arrival.at < departure.at and actor not in context.members_after
+    actor = phase.actor(arrival)
+    former = members.before.get(actor or "")
+    if former is None and actor not in members.before:
+        return arrival.at < departure.at and actor not in members.after
     return former is not None and departure.member_id is not None and former != departure.member_id and arrival.at < departure.at
 
 
 def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:
     """Actions of all members but one that left and came back meanwhile."""
     actions: list[MemberAction] = []
-    for actor, arrival in context.joiners.items():
-        departure = context.departed.get(actor)
+    for actor, arrival in context.arrivals.by_actor.items():
+        departure = context.departures.by_actor.get(actor)
         if (
             departure is not None
             and actor != but
-            and not context.is_ambiguous(actor)
-            and not has_gone_as_it_came(context, arrival, departure)
+            and not context.known.is_ambiguous(actor)
+            and not has_gone_as_it_came(context.phase, context.members, arrival, departure)
         ):
             actions += [arrival, departure]
     return actions
@@ -226,18 +245,18 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
 
     Each further step of the delay takes another member that joins, and only the Java coordinator waits so above generation 0.
     """
-    evicted = {context.actor(action) for action in context.actions_of(ActionKind.EVICT)}
-    if any(context.actor(action) in evicted and not context.is_ambiguous(context.actor(action)) for action in actions):
+    evicted = {context.phase.actor(action) for action in context.phase.actions_of(ActionKind.EVICT)}
+    if any(context.phase.actor(action) in evicted and not context.known.is_ambiguous(context.phase.actor(action)) for action in actions):
         return [Hypothesis(cause, share, actions, EARLIER_LINES) for cause, share in weights.RETURNED_BEFORE_EVICTION.of.items()]
-    duration = (context.window.open_until or context.start) - context.start
+    duration = (context.window.open_until or context.phase.start) - context.phase.start
     delay = context.facts.initial_delay_ms * US_PER_MS
     steps = duration // delay if delay else 0
     initial = 1 <= steps <= max(1, len(actions)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
     members_after = context.window.members_after
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
-    had_others = had_members(context) or (not initial and _ends_as_one_goes(context))
+    had_others = had_members(context.phase) or (not initial and _ends_as_one_goes(context.phase, context.arrivals, context.departures))
     likely = (weights.HELD_UNTIL_ONE_WENT if had_others else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
-    if not had_others and _was_answered_at_once(context, actions):
+    if not had_others and _was_answered_at_once(context.phase, actions):
         likely = weights.FOUND_NOBODY.value
     elif context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
         likely = min(likely, weights.FIRST_OF_ONE_KNOWN[Cause.NEW_GROUP])  # others may be in the group
@@ -247,59 +266,59 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     ]
 
 
-def had_members(context: RebalanceContext) -> bool:
+def had_members(phase: LoggedJoinPhase) -> bool:
     """Whether lines show that the group had members as it began.
 
     The coordinator prints the group's state as one comes, and later who did not rejoin. Only members hear of a rebalance.
     """
-    near = context.actions_of(ActionKind.JOIN, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)
+    near = phase.actions_of(ActionKind.JOIN, start=phase.start - CLOCK_TOLERANCE_US, end=phase.start + CLOCK_TOLERANCE_US)
     states = {text_field(action.event, "state") for action in near}
-    heard = context.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=context.start - 1)
+    heard = phase.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=phase.start - 1)
     if State.STABLE.value in states or any(map(is_rebalance_notice, heard)):
         return True
-    return bool(context.first_by_actor(ActionKind.EVICT)) or _has_one_given_up(context)
+    return bool(phase.first_by_actor(ActionKind.EVICT)) or _has_one_given_up(phase)
 
 
-def _has_one_given_up(context: RebalanceContext) -> bool:
+def _has_one_given_up(phase: LoggedJoinPhase) -> bool:
     """Whether a member that had not gone gave up its partitions to join again.
 
     Who has gone may have left the group empty.
     """
-    since = context.start - LOOK_BACK_US
-    if any(context.actions_of(ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT, start=since, end=context.start)):
+    since = phase.start - LOOK_BACK_US
+    if any(phase.actions_of(ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT, start=since, end=phase.start)):
         return False
-    if any(map(is_unknown_as_it_joins, context.actions_of(ActionKind.JOIN_FAILED, start=since, end=context.start))):
+    if any(map(is_unknown_as_it_joins, phase.actions_of(ActionKind.JOIN_FAILED, start=since, end=phase.start))):
         return False
-    return any(map(gives_up_some, context.actions_of(ActionKind.REVOKE, start=since, end=context.start)))
+    return any(map(gives_up_some, phase.actions_of(ActionKind.REVOKE, start=since, end=phase.start)))
 
 
-def _ends_as_one_goes(context: RebalanceContext) -> bool:
+def _ends_as_one_goes(phase: LoggedJoinPhase, arrivals: ArrivedMembers, departures: DepartedMembers) -> bool:
     """Whether the join phase ended as a member of the last generation went.
 
     Only a phase that waits for members of the last generation ends then (GroupCoordinator.removeMemberAndUpdateGroup,
     DelayedJoin); an initial delay runs to its end (InitialDelayedJoin).
     """
-    until = context.window.open_until
-    arrivals = {action.member_id for action in context.joiners.values()}
-    gone = [action for action in context.departed.values() if action.is_certain and action.member_id not in arrivals]
+    until = phase.window.open_until
+    arrived_ids = {action.member_id for action in arrivals.by_actor.values()}
+    gone = [action for action in departures.by_actor.values() if action.is_certain and action.member_id not in arrived_ids]
     return until is not None and any(0 <= until - action.at <= PHASE_OVERRUN_US for action in gone)
 
 
-def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
+def removed_and_back(phase: LoggedJoinPhase, members: GenerationMembers) -> list[Hypothesis]:
     """Hypotheses where a member that the coordinator had removed joins anew."""
-    if context.members_before:
+    if members.before:
         return []
-    previous = context.previous
+    previous = phase.previous
     is_apart = previous is not None and previous.outcome == "superseded"  # that was its removal
     answers = (ActionKind.JOINED, ActionKind.SYNCED) if is_apart else (ActionKind.JOINED,)
-    joined = {context.actor(action): action for action in context.actions_of(*answers)}
+    joined = {phase.actor(action): action for action in phase.actions_of(*answers)}
     back = [
         action
-        for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
-        if context.actor(action) in joined and (says_unknown_member(action) or is_unknown_as_it_joins(action))
+        for action in phase.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
+        if phase.actor(action) in joined and (says_unknown_member(action) or is_unknown_as_it_joins(action))
     ]
-    actors = {context.actor(action): action for action in reversed(back)}
-    if not is_apart and any(_had_heard_of_rebalance(context, action) for action in actors.values()):
+    actors = {phase.actor(action): action for action in reversed(back)}
+    if not is_apart and any(_had_heard_of_rebalance(phase, action) for action in actors.values()):
         return []  # it was a member that others made join again, and no new process
     if actors and is_apart:
         arrivals = [replace(joined[actor], kind=ActionKind.JOIN) for actor in actors]
@@ -309,7 +328,7 @@ def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
     return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
 
 
-def _had_heard_of_rebalance(context: RebalanceContext, removed: MemberAction) -> bool:
+def _had_heard_of_rebalance(phase: LoggedJoinPhase, removed: MemberAction) -> bool:
     """Whether a member heard of a rebalance before it heard that it was out."""
-    notices = context.actions_of(ActionKind.REBALANCE_NOTICED, start=context.start - 1, end=removed.at)
-    return any(context.actor(notice) == context.actor(removed) for notice in notices)
+    notices = phase.actions_of(ActionKind.REBALANCE_NOTICED, start=phase.start - 1, end=removed.at)
+    return any(phase.actor(notice) == phase.actor(removed) for notice in notices)

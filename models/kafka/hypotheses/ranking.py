@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field, text_field
-from models.kafka.hypotheses.departures import by_removed_members
+from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
+from models.kafka.hypotheses.context.departed_members import DepartedMembers
+from models.kafka.hypotheses.context.generation_members import GenerationMembers
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.context.stated_reasons import named_action, reason_id_in, reason_in
 from models.kafka.hypotheses.elimination import (
     by_elimination,
     has_store_failed_silently,
@@ -23,10 +28,10 @@ from models.kafka.hypotheses.elimination import (
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join, silent_before
+from models.kafka.hypotheses.removals import by_removed_members
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.timeouts import by_missed_syncs
 from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
-from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
@@ -37,6 +42,7 @@ from models.kafka.observations.actions import (
     says_old_generation,
     says_unknown_member,
 )
+from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, stamp_width_us
 from models.tolerances import real, whole
 
@@ -87,7 +93,7 @@ def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
     rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
-    if _has_one_vanished(context):
+    if _has_one_vanished(context.phase, context.members, context.departures):
         rival = Cause.SESSION_TIMEOUT
     elif rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
         rival = Cause.MEMBER_JOIN
@@ -95,7 +101,10 @@ def rank(context: RebalanceContext) -> Ranking:
         share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
         for hypothesis in hypotheses:
             hypothesis.probability *= share
-            hypothesis.supporting_actions = [*hypothesis.supporting_actions, *gaps_in_assignment(context)]
+            hypothesis.supporting_actions = [
+                *hypothesis.supporting_actions,
+                *gaps_in_assignment(context.phase, context.members, context.known),
+            ]
         hypotheses = [*hypotheses, Hypothesis(rival, 1 - share, settled_by=EARLIER_LINES)]
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
@@ -108,107 +117,118 @@ def rank(context: RebalanceContext) -> Ranking:
 def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> bool:
     """Whether members without a log may have started the rebalance."""
     window = context.window
-    if window.witness is not Witness.CLIENT or not window.generation_before or context.was_empty:
+    if window.witness is not Witness.CLIENT or not window.generation_before or context.phase.was_empty:
         return False
-    knows_after = context.knows_all_after or window.outcome == "empty"
-    knows_all = knows_after and len(context.members_before) == window.members_before
+    knows_after = context.members.are_all_known_after or window.outcome == "empty"
+    knows_all = knows_after and len(context.members.before) == window.members_before
     if trigger is None or trigger.kind is ActionKind.EXPIRE:
         return False
-    if _may_be_unheard(context, trigger) or _has_one_vanished(context):
+    if _may_be_unheard(context.phase, context.known, trigger) or _has_one_vanished(context.phase, context.members, context.departures):
         return True
     if knows_all:
         return False
-    is_alone = (window.outcome == "empty" or window.joined is None) and len(context.members_before) < 2
-    return trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context)
+    is_alone = (window.outcome == "empty" or window.joined is None) and len(context.members.before) < 2
+    return (
+        trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context.phase, context.members, context.known)
+    )
 
 
 def _are_all_logged(context: RebalanceContext, trigger: MemberAction | None) -> bool:
     """Whether as many members have logs as the group is known to have."""
-    if trigger is not None and (_may_be_unheard(context, trigger) or _has_one_vanished(context)):
+    if trigger is not None and (
+        _may_be_unheard(context.phase, context.known, trigger) or _has_one_vanished(context.phase, context.members, context.departures)
+    ):
         return False
     size = max(context.window.members_before or 0, context.window.members_after or 0)
-    named = max((context.members_before, context.members_after), key=len)
+    named = max((context.members.before, context.members.after), key=len)
     return 0 < size <= len(named) and all(actor in context.known.clients for actor in named)
 
 
-def _has_one_vanished(context: RebalanceContext) -> bool:
+def _has_one_vanished(phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers) -> bool:
     """Whether a group went empty though one of its members did not leave.
 
     Its session may have ended before others left.
     """
-    if context.window.outcome != "empty":
+    if phase.window.outcome != "empty":
         return False
-    late = {context.actor(action) for action in context.actions_of(ActionKind.POLL_TIMEOUT)}  # some libraries tell no leave besides
-    return any(actor not in context.departed and actor not in late for actor in context.members_before)
+    late = {phase.actor(action) for action in phase.actions_of(ActionKind.POLL_TIMEOUT)}  # some libraries tell no leave besides
+    return any(actor not in departures.by_actor and actor not in late for actor in members.before)
 
 
-def _may_be_unheard(context: RebalanceContext, trigger: MemberAction) -> bool:
+def _may_be_unheard(phase: LoggedJoinPhase, known: GroupKnowledge, trigger: MemberAction) -> bool:
     """Whether a leave may have reached a coordinator that was none any more.
 
     Or a join may have come after it gave up waiting for assignments.
     """
     if trigger.kind is ActionKind.JOIN:
-        return _is_coordinator_silent(context, trigger)
-    return trigger.kind is ActionKind.LEAVE and (_is_heard_late(context, trigger) or _is_coordinator_silent(context, trigger))
+        return _is_coordinator_silent(phase, known, trigger)
+    return trigger.kind is ActionKind.LEAVE and (_is_heard_late(phase, trigger) or _is_coordinator_silent(phase, known, trigger))
 
 
-def _is_heard_late(context: RebalanceContext, trigger: MemberAction) -> bool:
+def _is_heard_late(phase: LoggedJoinPhase, trigger: MemberAction) -> bool:
     """Whether nobody heard of the rebalance within a heartbeat interval."""
     kinds = (ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN)
-    notices = [notice for notice in context.actions_of(*kinds, start=trigger.at) if is_rebalance_notice(notice)]
-    actors = {context.actor(notice) for notice in notices}
+    notices = [notice for notice in phase.actions_of(*kinds, start=trigger.at) if is_rebalance_notice(notice)]
+    actors = {phase.actor(notice) for notice in notices}
     return len(actors) > 1 and min(notice.at for notice in notices) - trigger.at > HEARD_US
 
 
-def _is_coordinator_silent(context: RebalanceContext, trigger: MemberAction) -> bool:
+def _is_coordinator_silent(phase: LoggedJoinPhase, known: GroupKnowledge, trigger: MemberAction) -> bool:
     """Whether no SyncGroup of the members was answered until one left."""
-    began = context.window.previous_joined_at
-    if began is None or trigger.at - began <= HEARD_US or not context.known.has_assignments:
+    began = phase.window.previous_joined_at
+    if began is None or trigger.at - began <= HEARD_US or not known.has_assignments:
         return False
-    return not any(context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=trigger.at))
+    return not any(phase.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=trigger.at))
 
 
-def _do_others_act(context: RebalanceContext) -> bool:
+def _do_others_act(phase: LoggedJoinPhase, members: GenerationMembers, known: GroupKnowledge) -> bool:
     """Whether members without a log came, went, have names or partitions."""
-    before = context.window.generation_before or 0
-    earlier = (members for generation, members in context.known.generations.items() if generation <= before)
-    named = {*context.members_after, *(actor for members in earlier for actor in members)}
-    return context.known.others_act or any(actor not in context.known.clients for actor in named) or bool(gaps_in_assignment(context))
+    before = phase.window.generation_before or 0
+    earlier = (actors for generation, actors in known.generations.items() if generation <= before)
+    named = {*members.after, *(actor for actors in earlier for actor in actors)}
+    return known.others_act or any(actor not in known.clients for actor in named) or bool(gaps_in_assignment(phase, members, known))
 
 
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:
-    by_reason, line = RULES_BY_REASON.get(context.reason_id or ""), context.window.started
+    by_reason, line = RULES_BY_REASON.get(reason_id_in(context.window.started) or ""), context.window.started
     if by_reason is not None and line is not None:
-        action = context.reason_action(line)
+        action = named_action(line)
         return by_reason(context, action), action
-    if context.window.started is None and not context.was_empty:
+    if context.window.started is None and not context.phase.was_empty:
         return start_not_seen(context), None
-    removed = by_removed_members(context) if context.window.outcome == "empty" or _begins_with_removal(context) else []
+    removed = by_removed_members(context) if context.window.outcome == "empty" or _begins_with_removal(context.phase) else []
     if removed:
         return removed, None
     trigger = find_trigger(context)
-    nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.start
+    nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.phase.start
     by_members = context.window.witness is Witness.CLIENT and was_sync_given_up(context)
     if by_members or (nobody_before and has_store_failed_silently(context)):
         return store_failed(context, None), None
     if nobody_before and may_have_failed_to_store(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
-    if trigger is not None and trigger.at > context.start and may_follow_failed_write(context) and not _has_own_reason(context, trigger):
+    if (
+        trigger is not None
+        and trigger.at > context.phase.start
+        and may_follow_failed_write(context)
+        and not _has_own_reason(context.phase, trigger)
+    ):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()], None
-    if missed := by_missed_syncs(context):
+    if missed := by_missed_syncs(context.phase, context.members, context.timeouts):
         return missed, None
     if trigger is not None:
-        rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
-        return _unless_others_expired(context, trigger, rule(context, trigger)), trigger
+        rule = propose_join if context.phase.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
+        return _unless_others_expired(context.phase, context.members, context.departures, trigger, rule(context, trigger)), trigger
     return by_elimination(context), None
 
 
-def _unless_others_expired(context: RebalanceContext, rejoin: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+def _unless_others_expired(
+    phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers, rejoin: MemberAction, hypotheses: list[Hypothesis]
+) -> list[Hypothesis]:
     """Weigh a member's rejoin against others that were gone by then.
 
     Had they been members still, the join phase would have waited for them.
     """
-    silent = silent_before(context) if rejoin.kind is ActionKind.REJOIN and not context.is_new(rejoin) else []
+    silent = silent_before(phase, departures) if rejoin.kind is ActionKind.REJOIN and not members.is_new(rejoin) else []
     if not silent:
         return hypotheses
     shares = weights.REJOINED_AFTER_EXPIRY.of
@@ -218,24 +238,24 @@ def _unless_others_expired(context: RebalanceContext, rejoin: MemberAction, hypo
     return [*hypotheses, *(Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in shares.items())]
 
 
-def _has_own_reason(context: RebalanceContext, request: MemberAction) -> bool:
+def _has_own_reason(phase: LoggedJoinPhase, request: MemberAction) -> bool:
     """Whether a member asks because of what it wished or gave up."""
-    actor = context.actor(request)
-    reasons = context.actions_of(ActionKind.WANTS_REJOIN, ActionKind.REVOKE, start=context.start - 1, end=request.at)
-    return any(context.actor(reason) == actor for reason in reasons)
+    actor = phase.actor(request)
+    reasons = phase.actions_of(ActionKind.WANTS_REJOIN, ActionKind.REVOKE, start=phase.start - 1, end=request.at)
+    return any(phase.actor(reason) == actor for reason in reasons)
 
 
-def _begins_with_removal(context: RebalanceContext) -> bool:
+def _begins_with_removal(phase: LoggedJoinPhase) -> bool:
     """Whether a member was put out.
 
     It is in the generation after the next, or in none that is known.
     """
-    if context.window.witness is not Witness.CLIENT or context.window.outcome not in {"superseded", "open"}:
+    if phase.window.witness is not Witness.CLIENT or phase.window.outcome not in {"superseded", "open"}:
         return False
-    shown = [*filter(says_unknown_member, context.all_of(ActionKind.FENCED))]
-    if context.window.outcome == "open":
-        shown += (*context.all_of(ActionKind.LOST), *filter(says_group_went_on, context.all_of(ActionKind.COMMIT_REFUSED)))
-    return any(action.at == context.start for action in shown)
+    shown = [*filter(says_unknown_member, phase.all_of(ActionKind.FENCED))]
+    if phase.window.outcome == "open":
+        shown += (*phase.all_of(ActionKind.LOST), *filter(says_group_went_on, phase.all_of(ActionKind.COMMIT_REFUSED)))
+    return any(action.at == phase.start for action in shown)
 
 
 # -- the trigger, where the coordinator names none ----------------------------------------------------------
@@ -248,30 +268,32 @@ def find_trigger(context: RebalanceContext) -> MemberAction | None:
     it is the earliest request that came promptly before the line, or else the last one before it. A member that rejoins
     because the coordinator asked it to triggers nothing.
     """
-    start = context.start
+    start = context.phase.start
     expiry = [
         action
-        for action in context.actions_of(ActionKind.EXPIRE, end=start)
-        if start - action.at <= EXPIRY_LAG_US and context.is_effective(action)
+        for action in context.phase.actions_of(ActionKind.EXPIRE, end=start)
+        if start - action.at <= EXPIRY_LAG_US and context.departures.is_effective(action)
     ]
     if expiry:
         return expiry[0]
     candidates = [
         action
         for action in (
-            *context.late_joiners,
-            *context.actions_of(ActionKind.JOIN, ActionKind.LEAVE, ActionKind.REJOIN, ActionKind.REPLACE, end=start + CLOCK_TOLERANCE_US),
+            *context.arrivals.late,
+            *context.phase.actions_of(
+                ActionKind.JOIN, ActionKind.LEAVE, ActionKind.REJOIN, ActionKind.REPLACE, end=start + CLOCK_TOLERANCE_US
+            ),
         )
         if _may_trigger(context, action)
     ]
     prompt = [action for action in candidates if start - action.at <= PROMPT_US]
     if prompt:
-        return _as_requested(context, min(prompt, key=lambda action: action.at), prompt)
+        return _as_requested(context.phase, min(prompt, key=lambda action: action.at), prompt)
     late = [action for action in candidates if action.kind is not ActionKind.REJOIN]
     return max(late, key=lambda action: action.at) if late and start - late[-1].at <= 2 * EXPIRY_LAG_US else None
 
 
-def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[MemberAction]) -> MemberAction:
+def _as_requested(phase: LoggedJoinPhase, first: MemberAction, actions: list[MemberAction]) -> MemberAction:
     """The same action by the request log, if it tells that too.
 
     A client's log does not say under which id it asks, nor when the coordinator heard of it: other requests may have come before.
@@ -279,104 +301,111 @@ def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[
     if first.event.witness is not Witness.CLIENT:
         return first
     requests = [action for action in actions if action.event.witness is Witness.REQUEST and abs(action.at - first.at) <= CLOCK_TOLERANCE_US]
-    request = next((action for action in requests if context.actor(action) == context.actor(first)), None)
+    request = next((action for action in requests if phase.actor(action) == phase.actor(first)), None)
     return first if request is None else min((action for action in requests if action.at <= request.at), key=lambda action: action.at)
 
 
 def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
-    if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and (_was_refused_before(context, action) or _was_sent_later(context, action)):
+    phase = context.phase
+    if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and (_was_refused_before(phase, action) or _was_sent_later(phase, action)):
         return False
-    if action.instance_id and context.was_readmitted(action):
+    if action.instance_id and context.arrivals.was_readmitted(action):
         return False
-    if action.kind is ActionKind.REJOIN and not context.is_new(action):
-        return not (_was_told(context, action) or _follows_others(context, action) or _is_of_the_next(context, action))
-    if action.kind is ActionKind.JOIN and action.member_id is None and context.actor(action) in context.members_before:
+    if action.kind is ActionKind.REJOIN and not context.members.is_new(action):
+        return not (
+            _was_told(context.phase, action)
+            or _follows_others(context.phase, context.arrivals, context.departures, action)
+            or _is_of_the_next(context.phase, action)
+        )
+    if action.kind is ActionKind.JOIN and action.member_id is None and context.phase.actor(action) in context.members.before:
         return True
     if action.kind is not ActionKind.LEAVE:
         return True
-    if context.has_missed_generation(action) or context.is_of_the_generation(action) or _was_refused_a_sync(context, action):
+    if (
+        context.members.has_missed_generation(action)
+        or context.members.is_of_the_generation(action)
+        or _was_refused_a_sync(context.phase, action)
+    ):
         return False
-    return not context.members_before or context.actor(action) in context.members_before
+    return not context.members.before or context.phase.actor(action) in context.members.before
 
 
-def _was_refused_a_sync(context: RebalanceContext, leave: MemberAction) -> bool:
+def _was_refused_a_sync(phase: LoggedJoinPhase, leave: MemberAction) -> bool:
     """Whether a member had heard of the rebalance before it left."""
-    refusals = (action for action in context.all_of(ActionKind.SYNC_FAILED) if context.join_phase_start < action.at <= leave.at)
-    return any(is_refused_sync(action) and context.actor(action) == context.actor(leave) for action in refusals)
+    refusals = (action for action in phase.all_of(ActionKind.SYNC_FAILED) if phase.previous_end < action.at <= leave.at)
+    return any(is_refused_sync(action) and phase.actor(action) == phase.actor(leave) for action in refusals)
 
 
-def _was_sent_later(context: RebalanceContext, request: MemberAction) -> bool:
+def _was_sent_later(phase: LoggedJoinPhase, request: MemberAction) -> bool:
     """Whether a client asked after the coordinator had begun.
 
     The client's clock is ahead by no more than its line about the answer lies behind the coordinator's about the end of the join phase.
     """
-    window, joined_at = context.window, context.window.joined_at
+    window, joined_at = phase.window, phase.window.joined_at
     if request.event.witness is not Witness.CLIENT or window.witness is not Witness.COORDINATOR or joined_at is None:
         return False
-    answers = context.actions_of(ActionKind.JOINED, start=request.at, end=joined_at + CLOCK_TOLERANCE_US)
-    actor = context.actor(request)
+    answers = phase.actions_of(ActionKind.JOINED, start=request.at, end=joined_at + CLOCK_TOLERANCE_US)
+    actor = phase.actor(request)
     behind = [
         answer.at - joined_at
         for answer in answers
-        if answer.event.witness is Witness.CLIENT and answer.generation == window.generation_after and context.actor(answer) == actor
+        if answer.event.witness is Witness.CLIENT and answer.generation == window.generation_after and phase.actor(answer) == actor
     ]
-    return bool(behind) and request.at - context.start > min(behind) + stamp_width_us(request.at) + SENT_LATER_US
+    return bool(behind) and request.at - phase.start > min(behind) + stamp_width_us(request.at) + SENT_LATER_US
 
 
-def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool:
+def _was_refused_before(phase: LoggedJoinPhase, action: MemberAction) -> bool:
     """Whether the JoinGroup was refused before the rebalance began.
 
     Another one must have started it then.
     """
     if action.event.witness is Witness.REQUEST:
-        return action.event.time_us < context.start and bool(int_field(action.event, "error_code")) and not has_only_given_id(action)
-    actor = context.actor(action)
-    if (request := _request_of(context, action)) is not None:
-        return _was_refused_before(context, request)
+        return action.event.time_us < phase.start and bool(int_field(action.event, "error_code")) and not has_only_given_id(action)
+    actor = phase.actor(action)
+    if (request := _request_of(phase, action)) is not None:
+        return _was_refused_before(phase, request)
     failures = (
-        context.actions_of(ActionKind.JOIN_FAILED, start=action.at - 1, end=context.start - 1)
-        if action.event.witness is Witness.CLIENT
-        else ()
+        phase.actions_of(ActionKind.JOIN_FAILED, start=action.at - 1, end=phase.start - 1) if action.event.witness is Witness.CLIENT else ()
     )
-    return any(context.actor(failure) == actor and not has_only_given_id(failure) for failure in failures)
+    return any(phase.actor(failure) == actor and not has_only_given_id(failure) for failure in failures)
 
 
-def _request_of(context: RebalanceContext, action: MemberAction) -> MemberAction | None:
+def _request_of(phase: LoggedJoinPhase, action: MemberAction) -> MemberAction | None:
     """The request that a client's line announces, by the request log."""
     if action.event.witness is not Witness.CLIENT:
         return None
-    actor, since, until = context.actor(action), action.at - CLOCK_TOLERANCE_US - 1, action.at + CLOCK_TOLERANCE_US
-    requests = context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=since, end=until)
-    of_actor = (request for request in requests if request.event.witness is Witness.REQUEST and context.actor(request) == actor)
+    actor, since, until = phase.actor(action), action.at - CLOCK_TOLERANCE_US - 1, action.at + CLOCK_TOLERANCE_US
+    requests = phase.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=since, end=until)
+    of_actor = (request for request in requests if request.event.witness is Witness.REQUEST and phase.actor(request) == actor)
     return min(of_actor, key=lambda request: abs(request.at - action.at), default=None)
 
 
-def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:
+def _follows_others(phase: LoggedJoinPhase, arrivals: ArrivedMembers, departures: DepartedMembers, action: MemberAction) -> bool:
     """Whether a member without a reason of its own follows others.
 
     Not every library logs that it heard of a rebalance.
     """
-    if context.window.witness is not Witness.CLIENT or not (context.appeared or context.inferred_departures or context.departed):
+    if phase.window.witness is not Witness.CLIENT or not (arrivals.inferred or departures.inferred or departures.by_actor):
         return False
-    actor, since = context.actor(action), context.join_phase_start
+    actor, since = phase.actor(action), phase.previous_end
     return not any(
-        context.actor(wish) == actor
-        for wish in context.actions_of(ActionKind.WANTS_REJOIN, start=since, end=action.at)
+        phase.actor(wish) == actor
+        for wish in phase.actions_of(ActionKind.WANTS_REJOIN, start=since, end=action.at)
         if not is_rebalance_notice(wish)
     )
 
 
-def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
+def _was_told(phase: LoggedJoinPhase, action: MemberAction) -> bool:
     """Whether the coordinator told the member to rejoin, after its last join.
 
     franz-go logs its own wish as a heartbeat that was refused: what comes first counts.
     """
-    actor = context.actor(action)
+    actor = phase.actor(action)
     joined = max(
-        (a.at for a in context.all_of(ActionKind.JOINED) if context.actor(a) == actor and a.at < action.at),
-        default=context.join_phase_start,
+        (a.at for a in phase.all_of(ActionKind.JOINED) if phase.actor(a) == actor and a.at < action.at),
+        default=phase.previous_end,
     )
-    heard = (a for a in context.actions if joined <= a.at <= action.at and context.actor(a) == actor)
+    heard = (a for a in phase.actions if joined <= a.at <= action.at and phase.actor(a) == actor)
     first = next((a for a in heard if _is_notice(a) or a.kind is ActionKind.WANTS_REJOIN), None)
     return first is not None and _is_notice(first)
 
@@ -387,20 +416,20 @@ def _is_notice(action: MemberAction) -> bool:
     return is_rebalance_notice(action) or is_refused or says_old_generation(action)
 
 
-def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:
+def _is_of_the_next(phase: LoggedJoinPhase, action: MemberAction) -> bool:
     """Whether the member had joined this rebalance's generation already."""
-    generation = context.window.generation_after
+    generation = phase.window.generation_after
     return generation is not None and any(
-        joined.generation == generation and joined.at < action.at and context.actor(joined) == context.actor(action)
-        for joined in context.actions_of(ActionKind.JOINED, end=action.at)
+        joined.generation == generation and joined.at < action.at and phase.actor(joined) == phase.actor(action)
+        for joined in phase.actions_of(ActionKind.JOINED, end=action.at)
     )
 
 
-def trigger_text(context: RebalanceContext, judgement: Ranking) -> str | None:
+def trigger_text(phase: LoggedJoinPhase, judgement: Ranking) -> str | None:
     """The coordinator's printed reason, else the starting action's line."""
-    if context.reason:
-        return context.reason
-    wished = _wished(context, judgement.trigger) if context.window.witness is Witness.CLIENT else None
+    if reason_in(phase.window.started):
+        return reason_in(phase.window.started)
+    wished = _wished(phase, judgement.trigger) if phase.window.witness is Witness.CLIENT else None
     if wished is not None:
         return f"client reason: {wished}"
     if judgement.trigger is not None:
@@ -408,10 +437,10 @@ def trigger_text(context: RebalanceContext, judgement: Ranking) -> str | None:
     return None
 
 
-def _wished(context: RebalanceContext, action: MemberAction | None) -> str | None:
+def _wished(phase: LoggedJoinPhase, action: MemberAction | None) -> str | None:
     """Why who began a rebalance wished to rejoin, by its own log."""
     if action is None or action.kind not in {ActionKind.REJOIN, ActionKind.WANTS_REJOIN}:
         return None
-    actor, since = context.actor(action), action.at - LOOK_BACK_US
-    wishes = context.actions_of(ActionKind.WANTS_REJOIN, start=since, end=action.at + 1)
-    return next((wish.why for wish in reversed(list(wishes)) if context.actor(wish) == actor), None)
+    actor, since = phase.actor(action), action.at - LOOK_BACK_US
+    wishes = phase.actions_of(ActionKind.WANTS_REJOIN, start=since, end=action.at + 1)
+    return next((wish.why for wish in reversed(list(wishes)) if phase.actor(wish) == actor), None)

@@ -10,8 +10,12 @@ from models.causes import Cause
 from models.downtime import is_cooperative
 from models.events import text_field
 from models.incidents.refusals import is_of_assignor
+from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.context.stated_reasons import reason_id_in
 from models.kafka.hypotheses.hypothesis import (
     CLIENT_LOG,
     LOOK_BACK_US,
@@ -19,14 +23,14 @@ from models.kafka.hypotheses.hypothesis import (
     Hypothesis,
 )
 from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load
-from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
 )
-from models.kafka.observations.knowledge import CONNECT
+from models.kafka.observations.knowledge import CONNECT, GroupKnowledge
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
+from models.kafka.observations.roster import Roster
 from models.tolerances import whole
 
 COOPERATIVE_SINCE = (2, 4)
@@ -78,56 +82,61 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
 
     Its topics, their partitions or its assignment changed.
     """
-    actor = context.actor(action) if action else None
+    actor = context.phase.actor(action) if action else None
     actions = [action] if action else []
-    why = _why_rejoin(context, actor, action)
+    why = _why_rejoin(context.phase, actor, action)
     cause = next((cause for fixed, cause in REJOIN_TEXTS if why and fixed in why), None)
-    if cause is Cause.CONNECTOR_CONFIG_CHANGE or _work_has_changed(context):
+    if cause is Cause.CONNECTOR_CONFIG_CHANGE or _work_has_changed(context.phase, context.known):
         return [Hypothesis(Cause.CONNECTOR_CONFIG_CHANGE, weights.WORK_CHANGED.value, supporting_actions=actions)]
-    if _work_is_due(context):
+    if _work_is_due(context.phase, context.known):
         return [Hypothesis(Cause.SCHEDULED_REBALANCE, weights.WORK_DUE.value, supporting_actions=actions)]
     unexplained = why is None or why == "not provided" or why.startswith(REJOIN_AFTER_TROUBLE_TEXTS)
-    if unexplained and follows_load(context) and not _is_subscribed(context, actor) and not _was_calm_at_load(context):
-        return _back_after_load(context, actions)
+    if (
+        unexplained
+        and follows_load(context.phase, context.timeouts)
+        and not _is_subscribed(context.phase, actor)
+        and not _was_calm_at_load(context.phase)
+    ):
+        return _back_after_load(context.phase, actions)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
-        return [Hypothesis(cause, weights.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
+        return [Hypothesis(cause, weights.FOLLOWUP_TOLD.value, _rejoiners(context.phase, actions))]
     if cause is Cause.METADATA_CHANGE:
         weight = weights.METADATA_TOLD.value
         return [Hypothesis(cause, weight, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - weight, actions)]
     if why and _CONNECT_REJOIN in why:
-        shares = weights.CONNECT_PLANNED if ends_planned_delay(context) else weights.CONNECT_REJOIN
+        shares = weights.CONNECT_PLANNED if ends_planned_delay(context.phase) else weights.CONNECT_REJOIN
         return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
     is_of_its_own = cause is None and bool(why) and why != "not provided" and not (why or "").startswith(REJOIN_AFTER_TROUBLE_TEXTS)
     if is_of_its_own or is_of_assignor(why or ""):
         return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, DecidingEvidence.APPLICATION)]
     if context.known.protocol_type == CONNECT:
         return _connectors_or_followup(context, actions)
-    if unexplained and (shares_planned := _planned_by_time(context, actor)) is not None:
+    if unexplained and (shares_planned := _planned_by_time(context.phase, actor)) is not None:
         return [Hypothesis(c, share, settled_by=CLIENT_LOG, supporting_actions=actions) for c, share in shares_planned.of.items()]
     return _topics_or_metadata(context, actor, actions, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 
-def _planned_by_time(context: RebalanceContext, actor: str | None) -> weights.Shares | None:
+def _planned_by_time(phase: LoggedJoinPhase, actor: str | None) -> weights.Shares | None:
     """Shares for a member that rejoins when its library plans to.
 
     None at other times.
     """
     name = (actor or "").lower()
-    if STREAMS_CONSUMER in name and ends_probing_interval(context):
+    if STREAMS_CONSUMER in name and ends_probing_interval(phase):
         return weights.PROBING_IN_TIME
-    began = context.previous.started if context.previous is not None else None
+    began = phase.previous.started if phase.previous is not None else None
     lost_worker = began is not None and text_field(began, "reason_id") in {"leave", "heartbeat_expiration"}
-    return weights.CONNECT_IN_TIME if name.startswith(CONNECT) and lost_worker and ends_planned_delay(context) else None
+    return weights.CONNECT_IN_TIME if name.startswith(CONNECT) and lost_worker and ends_planned_delay(phase) else None
 
 
-def _work_has_changed(context: RebalanceContext) -> bool:
+def _work_has_changed(phase: LoggedJoinPhase, known: GroupKnowledge) -> bool:
     """Whether connectors or tasks changed right before, since the last rebalance began.
 
     Each worker reads the change and asks for a rebalance at its next tick (DistributedHerder.java, ConfigUpdateListener).
     """
-    since = context.previous.began if context.previous is not None else 0
-    changes = context.known.work_changed_at
-    return any(since < at <= context.start + CLOCK_TOLERANCE_US and context.start - at <= LOOK_BACK_US for at in changes)
+    since = phase.previous.began if phase.previous is not None else 0
+    changes = known.work_changed_at
+    return any(since < at <= phase.start + CLOCK_TOLERANCE_US and phase.start - at <= LOOK_BACK_US for at in changes)
 
 
 def _connectors_or_followup(context: RebalanceContext, actions: list[MemberAction]) -> list[Hypothesis]:
@@ -139,30 +148,30 @@ def _connectors_or_followup(context: RebalanceContext, actions: list[MemberActio
     return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
 
 
-def _work_is_due(context: RebalanceContext) -> bool:
+def _work_is_due(phase: LoggedJoinPhase, known: GroupKnowledge) -> bool:
     """Whether Connect's wait for a lost worker ends here.
 
     It may have ended with the rebalance before. See IncrementalCooperativeAssignor, scheduled.rebalance.max.delay.ms.
     """
-    since = context.previous.began + CLOCK_TOLERANCE_US if context.previous is not None else 0
-    return any(due > since and -CLOCK_TOLERANCE_US <= context.start - due <= FOLLOWUP_US for due in context.known.work_due_at)
+    since = phase.previous.began + CLOCK_TOLERANCE_US if phase.previous is not None else 0
+    return any(due > since and -CLOCK_TOLERANCE_US <= phase.start - due <= FOLLOWUP_US for due in known.work_due_at)
 
 
-def _was_calm_at_load(context: RebalanceContext) -> bool:
+def _was_calm_at_load(phase: LoggedJoinPhase) -> bool:
     """Whether the group was stable when its coordinator moved.
 
     The new one answers the heartbeats of a stable group: nobody has to rejoin (GroupMetadataManager.loadGroup).
     """
-    previous = context.previous
-    return previous is not None and previous.outcome == "stable" and previous.generation_after == context.window.generation_before
+    previous = phase.previous
+    return previous is not None and previous.outcome == "stable" and previous.generation_after == phase.window.generation_before
 
 
-def _back_after_load(context: RebalanceContext, actions: list[MemberAction]) -> list[Hypothesis]:
+def _back_after_load(phase: LoggedJoinPhase, actions: list[MemberAction]) -> list[Hypothesis]:
     """A live member rejoins at the new coordinator.
 
     That is nobody's offence, but for what it wanted of the coordinator before.
     """
-    previous, shares = context.previous, weights.BACK_AFTER_LOAD
+    previous, shares = phase.previous, weights.BACK_AFTER_LOAD
     if previous is not None and previous.outcome == "coordinator_lost":
         wanted = previous.started is not None and text_field(previous.started, "reason_id") in _UNASKED
         shares = weights.BACK_AFTER_ITS_OWN_REBALANCE if wanted else weights.BACK_AFTER_INTERRUPTION
@@ -173,66 +182,66 @@ _UNASKED = ("leader_rejoin", "update_metadata")
 """Reasons of rebalances that a member wanted which was in the group."""
 
 
-def _why_rejoin(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> str | None:
+def _why_rejoin(phase: LoggedJoinPhase, actor: str | None, action: MemberAction | None) -> str | None:
     """The reason given to the coordinator, else in the member's log."""
     if action is not None and action.why and action.why != "not provided":
         return action.why
-    until = (action.at if action else context.start) + CLOCK_TOLERANCE_US
-    since = _first_asked_at(context, actor, until) - LOOK_BACK_US
-    wishes = [a for a in context.actions_of(ActionKind.WANTS_REJOIN, end=until) if context.actor(a) == actor and a.at >= since]
+    until = (action.at if action else phase.start) + CLOCK_TOLERANCE_US
+    since = _first_asked_at(phase, actor, until) - LOOK_BACK_US
+    wishes = [a for a in phase.actions_of(ActionKind.WANTS_REJOIN, end=until) if phase.actor(a) == actor and a.at >= since]
     return wishes[0].why if wishes else None
 
 
-def _first_asked_at(context: RebalanceContext, actor: str | None, until: int) -> int:
+def _first_asked_at(phase: LoggedJoinPhase, actor: str | None, until: int) -> int:
     """When a member asked for what it asks for now.
 
     A request that is lost with its coordinator is sent again to the next one.
     """
     kinds = (ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LOST_COORDINATOR)
-    earlier = [action for action in context.actions_of(*kinds, end=until) if context.actor(action) == actor]
+    earlier = [action for action in phase.actions_of(*kinds, end=until) if phase.actor(action) == actor]
     losses = [index for index, action in enumerate(earlier) if action.kind is ActionKind.LOST_COORDINATOR and index]
     return earlier[losses[-1] - 1].at if losses else until
 
 
-def _rejoiners(context: RebalanceContext, first: list[MemberAction]) -> list[MemberAction]:
+def _rejoiners(phase: LoggedJoinPhase, first: list[MemberAction]) -> list[MemberAction]:
     """All members that rejoin to give up partitions, the first ahead."""
-    actors = {context.actor(action) for action in first}
+    actors = {phase.actor(action) for action in first}
     rejoiners = []
-    for action in context.actions_of(ActionKind.WANTS_REJOIN):
-        if action.why and "need to revoke partitions" in action.why and context.actor(action) not in actors:
-            actors.add(context.actor(action))
+    for action in phase.actions_of(ActionKind.WANTS_REJOIN):
+        if action.why and "need to revoke partitions" in action.why and phase.actor(action) not in actors:
+            actors.add(phase.actor(action))
             rejoiners.append(action)
     return first + rejoiners
 
 
-def _settled_at(context: RebalanceContext) -> int:
-    return context.window.previous_ended_at or context.join_phase_start
+def _settled_at(phase: LoggedJoinPhase) -> int:
+    return phase.window.previous_ended_at or phase.previous_end
 
 
-def _is_subscribed(context: RebalanceContext, actor: str | None) -> bool:
+def _is_subscribed(phase: LoggedJoinPhase, actor: str | None) -> bool:
     """Whether the member subscribed since the last rebalance."""
-    calls = context.actions_of(ActionKind.SUBSCRIBE, start=_settled_at(context), end=context.start + CLOCK_TOLERANCE_US)
-    return any(context.actor(action) == actor for action in calls)
+    calls = phase.actions_of(ActionKind.SUBSCRIBE, start=_settled_at(phase), end=phase.start + CLOCK_TOLERANCE_US)
+    return any(phase.actor(action) == actor for action in calls)
 
 
 def _topics_or_metadata(
     context: RebalanceContext, actor: str | None, actions: list[MemberAction], *, said_subscription: bool
 ) -> list[Hypothesis]:
     """Weigh new topics, changed ones and a second phase, without reason."""
-    since = _settled_at(context)
-    if _is_subscribed(context, actor):
+    since = _settled_at(context.phase)
+    if _is_subscribed(context.phase, actor):
         weight = weights.SUBSCRIBED.value
         return [Hypothesis(Cause.SUBSCRIPTION_CHANGE, weight, actions), Hypothesis(Cause.METADATA_CHANGE, 1 - weight, actions)]
-    changed = bool(context.facts.topic_changes_between(since, context.start))
+    changed = bool(context.facts.topic_changes_between(since, context.phase.start))
     if said_subscription:
-        holds = (context.has_client_log(actor) and changed, actor in context.known.patterns, changed, True)
+        holds = (context.known.has_client_log(actor) and changed, actor in context.known.patterns, changed, True)
         by_metadata = next(prior.value for prior, true in zip(weights.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
         return [Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, actions)]
     if _may_follow_up(context):
-        is_sure = _is_cooperative(context) and not _follows_another_rejoin(context, actor)
+        is_sure = _is_cooperative(context.phase, context.known) and not _follows_another_rejoin(context.phase, context.roster, actor)
         sure = (weights.FOLLOWUP_COOPERATIVE if is_sure else weights.FOLLOWUP).value
         return [
-            Hypothesis(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(context, actions)),
+            Hypothesis(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(context.phase, actions)),
             Hypothesis(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
             Hypothesis(Cause.METADATA_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
         ]
@@ -242,71 +251,71 @@ def _topics_or_metadata(
             Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions, CLIENT_LOG),
             Hypothesis(Cause.SUBSCRIPTION_CHANGE, weights.SUBSCRIBED.value - by_metadata, actions, CLIENT_LOG),
         ]
-    is_told, shares = _rejoined_with(context, actor, since)
+    is_told, shares = _rejoined_with(context.phase, context.known, actor, since)
     return [Hypothesis(cause, share, actions, None if is_told else CLIENT_LOG) for cause, share in shares.of.items()]
 
 
-def _rejoined_with(context: RebalanceContext, actor: str | None, since: int) -> tuple[bool, weights.Shares]:
+def _rejoined_with(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | None, since: int) -> tuple[bool, weights.Shares]:
     """Shares by what lines tell of the member's topics.
 
     With whether they tell if these are others than before.
     """
-    known, until = context.known, context.start + CLOCK_TOLERANCE_US
+    until = phase.start + CLOCK_TOLERANCE_US
     if any(since < at <= until for at in known.asked_otherwise_at.get(actor or "", ())):
         return True, weights.ASKED_FOR_OTHER_TOPICS
-    if actor in known.asked_topics or (context.has_client_log(actor) and actor in known.topics):
+    if actor in known.asked_topics or (known.has_client_log(actor) and actor in known.topics):
         return True, weights.SAME_TOPICS
-    leads = _leads(context, actor)
+    leads = _leads(phase, known, actor)
     return False, weights.REJOINED_UNTOLD if leads is None else weights.LEADER_REJOINED if leads else weights.FOLLOWER_REJOINED
 
 
-def _leads(context: RebalanceContext, actor: str | None) -> bool | None:
+def _leads(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | None) -> bool | None:
     """Whether the member leads the generation that it rejoins from.
 
     None if no line tells. The coordinator names it so since 2.6, and says then of others that their metadata changed.
     """
-    if context.reason_id == "leader_rejoin":
+    if reason_id_in(phase.window.started) == "leader_rejoin":
         return True
-    if context.reason_id == "update_metadata" and context.window.started is not None:
-        return False if text_field(context.window.started, "reason_state") else None
-    leader = context.known.leaders.get(context.window.generation_before or -1)
+    if reason_id_in(phase.window.started) == "update_metadata" and phase.window.started is not None:
+        return False if text_field(phase.window.started, "reason_state") else None
+    leader = known.leaders.get(phase.window.generation_before or -1)
     return leader == actor if leader is not None else None
 
 
 def _may_follow_up(context: RebalanceContext) -> bool:
     """The rebalance before has just ended and moved partitions between members."""
-    previous, ended = context.previous, context.window.previous_ended_at
+    previous, ended = context.phase.previous, context.window.previous_ended_at
     if previous is None or ended is None or previous.outcome != "stable" or previous.state_before is State.EMPTY:
         return False
-    return 0 <= context.start - ended <= FOLLOWUP_US and _eager_is_excluded(context)
+    return 0 <= context.phase.start - ended <= FOLLOWUP_US and _eager_is_excluded(context)
 
 
-def _follows_another_rejoin(context: RebalanceContext, actor: str | None) -> bool:
+def _follows_another_rejoin(phase: LoggedJoinPhase, roster: Roster, actor: str | None) -> bool:
     """Whether another member had joined again unasked right before.
 
     What one is configured to read anew, each of the others may be, one after the other.
     """
-    began = context.previous.started if context.previous is not None else None
+    began = phase.previous.started if phase.previous is not None else None
     if began is None or text_field(began, "reason_id") not in _UNASKED:
         return False
     member_id = text_field(began, "reason_member_id")
-    return member_id is not None and actor is not None and context.roster.actor(member_id, None, None) != actor
+    return member_id is not None and actor is not None and roster.actor(member_id, None, None) != actor
 
 
 def _eager_is_excluded(context: RebalanceContext) -> bool:
     assignor = context.known.assignors.get(context.window.generation_before or -1)
-    return is_cooperative(assignor) or (assignor is None and not _is_too_old(context))
+    return is_cooperative(assignor) or (assignor is None and not _is_too_old(context.roster, context.facts))
 
 
-def _is_too_old(context: RebalanceContext) -> bool:
+def _is_too_old(roster: Roster, facts: ClusterFacts) -> bool:
     """Whether the Java client of a member knows no cooperative assignor.
 
     All members of a group share an assignor.
     """
-    files = {log.file for log in context.roster.logs.values() if log.library == JAVA}
-    versions = (version for file, version in context.facts.versions.items() if file in files)
+    files = {log.file for log in roster.logs.values() if log.library == JAVA}
+    versions = (version for file, version in facts.versions.items() if file in files)
     return any(parse_version(version) < COOPERATIVE_SINCE for version in versions)
 
 
-def _is_cooperative(context: RebalanceContext) -> bool:
-    return is_cooperative(context.known.assignors.get(context.window.generation_before or -1))
+def _is_cooperative(phase: LoggedJoinPhase, known: GroupKnowledge) -> bool:
+    return is_cooperative(known.assignors.get(phase.window.generation_before or -1))

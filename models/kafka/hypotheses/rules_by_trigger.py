@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 
 from models import weights
 from models.causes import Cause
-from models.kafka.hypotheses.departures import by_refused_commit, propose_departure, propose_expiry
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.context.stated_reasons import listed_actions, reason_id_in
+from models.kafka.hypotheses.departures import propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import Hypothesis
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rejoins import propose_rejoin
-from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.hypotheses.removals import by_refused_commit
 from models.kafka.observations.actions import ActionKind, MemberAction
 
 Rule = Callable[[RebalanceContext, MemberAction | None], list[Hypothesis]]
@@ -30,14 +32,14 @@ def _assignor_changed(_context: RebalanceContext, action: MemberAction | None) -
 
 def _sync_missed(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     line = context.window.started
-    listed = context.reason_actions(ActionKind.SYNC_MISSED, line) if line is not None else []
-    missing = list(context.first_by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
+    listed = listed_actions(ActionKind.SYNC_MISSED, line) if line is not None else []
+    missing = list(context.phase.first_by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
     return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_MISSED.value, missing)]
 
 
 def store_failed(context: RebalanceContext, _action: MemberAction | None) -> list[Hypothesis]:
     """Propose that the assignment could not be stored, or that the coordinator moved."""
-    sure = (weights.STORE_FAILED_TOLD if context.reason_id else weights.STORE_FAILED_UNTOLD).value
+    sure = (weights.STORE_FAILED_TOLD if reason_id_in(context.window.started) else weights.STORE_FAILED_UNTOLD).value
     return [Hypothesis(Cause.ASSIGNMENT_STORE_FAILED, sure), Hypothesis(Cause.COORDINATOR_FAILOVER, 1 - sure)]
 
 
@@ -50,15 +52,15 @@ def _downgraded(_context: RebalanceContext, _action: MemberAction | None) -> lis
 
 
 def _rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    if action is not None and context.is_new(action):
+    if action is not None and context.members.is_new(action):
         return propose_join(context, action)
-    return by_refused_commit(context, action) or propose_rejoin(context, action)
+    return by_refused_commit(context.phase, action) or propose_rejoin(context, action)
 
 
 def _joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """A join, unless a commit that was refused shows more."""
-    is_first = context.previous is None and not context.members_before
-    return (by_refused_commit(context, action) if is_first else []) or propose_join(context, action)
+    is_first = context.phase.previous is None and not context.members.before
+    return (by_refused_commit(context.phase, action) if is_first else []) or propose_join(context, action)
 
 
 RULES_BY_REASON: Mapping[str, Rule] = {

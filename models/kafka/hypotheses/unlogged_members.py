@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from models.events import names_field
-from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.hypotheses.context.generation_members import GenerationMembers
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.knowledge import GroupKnowledge
 
 WHOLE_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
 """Assignors that give out every partition at once (RangeAssignor, RoundRobinAssignor, StickyAssignor).
@@ -18,22 +20,22 @@ _DIGITS_MAX = 9
 """Digits of a partition's number, an int32."""
 
 
-def gaps_in_assignment(context: RebalanceContext) -> list[MemberAction]:
+def gaps_in_assignment(phase: LoggedJoinPhase, members: GenerationMembers, known: GroupKnowledge) -> list[MemberAction]:
     """Assignments of all known members between which a partition is missing.
 
     A member that no line names has it: partitions are numbered from 0, and who gets one of a topic shares it with its other subscribers.
     Empty if each is there, or may be.
     """
-    generation, began = context.window.generation_before, context.window.previous_joined_at
-    if generation is None or began is None or context.known.assignors.get(generation) not in WHOLE_ASSIGNORS:
+    generation, began = phase.window.generation_before, phase.window.previous_joined_at
+    if generation is None or began is None or known.assignors.get(generation) not in WHOLE_ASSIGNORS:
         return []
     assigned: dict[str | None, MemberAction] = {}
-    for action in context.actions_of(ActionKind.ASSIGNED, start=began, end=context.start):
-        assigned.setdefault(context.actor(action), action)
-    members = context.members_before
-    if not members or any(actor not in assigned or "partitions" not in assigned[actor].event.fields for actor in members):
+    for action in phase.actions_of(ActionKind.ASSIGNED, start=began, end=phase.start):
+        assigned.setdefault(phase.actor(action), action)
+    actors = members.before
+    if not actors or any(actor not in assigned or "partitions" not in assigned[actor].event.fields for actor in actors):
         return []
-    taken = [assigned[actor] for actor in members]
+    taken = [assigned[actor] for actor in actors]
     return taken if _has_gap(name for action in taken for name in names_field(action.event, "partitions")) else []
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
-from models.kafka.observations.libraries import known_library, library_of
+from models.kafka.observations.libraries import is_default_id, known_library, library_of
 from models.kafka.observations.roster import Roster, RosterMember, owner_in_member_id
 from models.tolerances import whole
 from models.units import US_PER_MS
@@ -72,6 +72,17 @@ class GroupKnowledge:
     """Members' logs tell of the assignments that they got."""
     committed_at: dict[str, int] = field(default_factory=dict)
     """Last commit of each member id that was taken, by request logs (microseconds)."""
+
+    def has_client_log(self, actor: str | None) -> bool:
+        """Whether the client's own log is among the files."""
+        return actor is not None and actor in self.clients
+
+    def is_ambiguous(self, actor: str | None) -> bool:
+        """Whether several members may go by this name.
+
+        Of two that have it, none need be the other's former self.
+        """
+        return actor in self.shared or (actor is not None and is_default_id(actor))
 
     def note_others(self, generation: int | None) -> None:
         """Note that members without a log act, where a generation shows it.

@@ -34,11 +34,19 @@ from models.incidents.person_reasons import (
     REJOINED_LAST,
     SYNCED_LATE,
 )
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.hypotheses.context.departed_members import DepartedMembers
+from models.kafka.hypotheses.context.generation_members import GenerationMembers
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.phase_deadline import LAST_MOMENT_US
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.context.stated_reasons import listed_actions, named_action
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, PROMPT_US
-from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
-from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.hypotheses.timeouts import evicted_unlogged
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
+from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import stamp_width_us
+from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.rows import ONE_OF, Person
 from models.tolerances import whole
@@ -80,17 +88,20 @@ def blockers(context: RebalanceContext) -> list[Person]:
     window = context.window
     end = window.joined_at or window.open_until or context.facts.logs_end
     members = _awaited_members(context)
-    return [_with_delay(context, blocker, end) if end is not None and blocker.act in _DELAYED else blocker for blocker in members]
+    return [
+        _with_delay(context.phase, context.known, context.roster, blocker, end) if end is not None and blocker.act in _DELAYED else blocker
+        for blocker in members
+    ]
 
 
 def _awaited_members(context: RebalanceContext) -> list[Person]:
     window = context.window
     if window.started_at is None:
-        return _listed(context, context.first_by_actor(ActionKind.EVICT).values())
+        return _listed(context.roster, context.phase.first_by_actor(ActionKind.EVICT).values())
     if window.outcome == "open":
         return _awaited(context)
-    unsynced = _unsynced(context) or _late_leader(context)
-    if unsynced or window.open_until is None or context.was_empty:
+    unsynced = _unsynced(context.phase, context.roster) or _late_leader(context.phase, context.roster)
+    if unsynced or window.open_until is None or context.phase.was_empty:
         return unsynced
     return _held_up(context, window.open_until)
 
@@ -100,15 +111,15 @@ def _held_up(context: RebalanceContext, end: int) -> list[Person]:
     for find in (_evicted, _removed_at_last):
         if people := find(context):
             return people
-    return _ghosts(context, end) or _slow_rejoiner(context, end) or _somebody(context, end)
+    return _ghosts(context.phase, context.roster, end) or _slow_rejoiner(context, end) or _somebody(context.phase, context.facts, end)
 
 
-def _person(context: RebalanceContext, action: MemberAction, reason: str, *, is_first: bool) -> Person:
-    return context.roster.person(action.member_id, action.client_id, action.instance_id, reason, is_first=is_first)
+def _person(roster: Roster, action: MemberAction, reason: str, *, is_first: bool) -> Person:
+    return roster.person(action.member_id, action.client_id, action.instance_id, reason, is_first=is_first)
 
 
-def _listed(context: RebalanceContext, removals: Iterable[MemberAction]) -> list[Person]:
-    return [_person(context, action, REASON_EVICTED, is_first=index == 0) for index, action in enumerate(removals)]
+def _listed(roster: Roster, removals: Iterable[MemberAction]) -> list[Person]:
+    return [_person(roster, action, REASON_EVICTED, is_first=index == 0) for index, action in enumerate(removals)]
 
 
 def _evicted(context: RebalanceContext) -> list[Person]:
@@ -116,25 +127,25 @@ def _evicted(context: RebalanceContext) -> list[Person]:
 
     Logged since 2.7; before that the length of the join phase shows it.
     """
-    logged = [action for action in context.first_by_actor(ActionKind.EVICT).values() if action.at >= context.start]
+    logged = [action for action in context.phase.first_by_actor(ActionKind.EVICT).values() if action.at >= context.phase.start]
     if logged:
-        return _listed(context, logged)
+        return _listed(context.roster, logged)
     kept = _static_leader(context)
     if kept:
         return kept
     if context.window.witness is Witness.CLIENT:
         return _dropped(context)
-    if phase_deadline_us(context) is None:
+    if context.deadline.passed_after_us is None:
         return []
-    echoes = evicted_unlogged(context)
+    echoes = evicted_unlogged(context.phase, context.timeouts, context.deadline)
     if echoes:
-        return [_person(context, action, REASON_EVICTED, is_first=index == 0) for index, action in enumerate(echoes)]
-    after, before, gone = context.members_after, context.members_before, context.departed
+        return [_person(context.roster, action, REASON_EVICTED, is_first=index == 0) for index, action in enumerate(echoes)]
+    after, before, gone = context.members.after, context.members.before, context.departures.by_actor
     if after and before:
         missing = {actor: before[actor] for actor in before if actor not in after and actor not in gone}
         if missing:
-            return _people(context, missing, REASON_EVICTED)
-    return _one_of(context, _old_members(context), REASON_EVICTED)
+            return _people(context.roster, missing, REASON_EVICTED)
+    return _one_of(context.phase, context.roster, _old_members(context), REASON_EVICTED)
 
 
 def _static_leader(context: RebalanceContext) -> list[Person]:
@@ -143,7 +154,7 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
     A static member stays in its group, so no line lists it (GroupMetadata.scala, maybeElectNewJoinedLeader). The line names no group.
     """
     joined, groups_own = context.window.joined, context.roster.members
-    if joined is None or phase_deadline_us(context) is None:
+    if joined is None or context.deadline.passed_after_us is None:
         return []
     replacements = [
         event
@@ -157,32 +168,33 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
 
 def _dropped(context: RebalanceContext) -> list[Person]:
     """Old members gone after a long join phase, by members' logs."""
-    start, end, after = context.start, context.window.open_until, context.members_after
+    start, end, after = context.phase.start, context.window.open_until, context.members.after
     if end is None or end - start < SLOW_REJOIN_US or not after:
         return []
-    missing = {actor: member for actor, member in context.members_before.items() if actor not in after and actor not in context.departed}
-    return _people(context, {actor: member for actor, member in missing.items() if not context.is_ambiguous(actor)}, NOT_BACK)
+    missing = {
+        actor: member for actor, member in context.members.before.items() if actor not in after and actor not in context.departures.by_actor
+    }
+    return _people(context.roster, {actor: member for actor, member in missing.items() if not context.known.is_ambiguous(actor)}, NOT_BACK)
 
 
-def _people(context: RebalanceContext, members: Mapping[str, str | None], reason: str) -> list[Person]:
-    roster = context.roster
+def _people(roster: Roster, members: Mapping[str, str | None], reason: str) -> list[Person]:
     return [
         roster.person(member_id, roster.client_of(member_id) or actor, None, reason, is_first=index == 0)
         for index, (actor, member_id) in enumerate(members.items())
     ]
 
 
-def _one_of(context: RebalanceContext, members: Mapping[str, str | None], reason: str) -> list[Person]:
+def _one_of(phase: LoggedJoinPhase, roster: Roster, members: Mapping[str, str | None], reason: str) -> list[Person]:
     """The missing member.
 
     Named if only one is possible; all candidates if they are few; else a member without a name.
     """
     count = len(members)
-    complete = count >= (context.window.members_before or 1)
+    complete = count >= (phase.window.members_before or 1)
     if count == 1 and complete:
-        return _people(context, members, reason)
+        return _people(roster, members, reason)
     if complete and count <= CANDIDATES_MAX:
-        return _people(context, members, f"{reason}{ONE_OF}{count}")
+        return _people(roster, members, f"{reason}{ONE_OF}{count}")
     return [Person(None, None, None, None, reason, first=True)]
 
 
@@ -191,17 +203,17 @@ def _old_members(context: RebalanceContext) -> dict[str, str | None]:
 
     Actor -> member id.
     """
-    known = dict(context.members_before)
-    settled_at = context.window.previous_ended_at or context.start
+    known = dict(context.members.before)
+    settled_at = context.window.previous_ended_at or context.phase.start
     for member in context.roster.members.values():
         if member.first_seen_at is not None and member.first_seen_at <= settled_at and member.ended_how == "open":
             known.setdefault(context.roster.actor(member.member_id) or member.member_id, member.member_id)
     arrivals = (
-        {context.actor(action) for action in context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start)}
-        | set(context.joiners)
-        | _asked_first(context)
+        {context.phase.actor(action) for action in context.phase.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.phase.start)}
+        | set(context.arrivals.by_actor)
+        | _asked_first(context.phase)
     )
-    return {actor: member_id for actor, member_id in known.items() if actor not in arrivals and actor not in context.departed}
+    return {actor: member_id for actor, member_id in known.items() if actor not in arrivals and actor not in context.departures.by_actor}
 
 
 def _awaited(context: RebalanceContext) -> list[Person]:
@@ -210,44 +222,44 @@ def _awaited(context: RebalanceContext) -> list[Person]:
     Old members that have not rejoined, or the leader for its assignment.
     """
     window, end = context.window, context.facts.logs_end
-    if end is None or end - context.start < SLOW_REJOIN_US:
+    if end is None or end - context.phase.start < SLOW_REJOIN_US:
         return []
     if removed := _removed_at_last(context):
         return removed
     if window.joined is not None and window.open_until is not None and end - window.open_until < SLOW_REJOIN_US:
         return _held_up(context, window.open_until)  # the logs end right behind its join phase
     if window.joined is not None:
-        leader = context.previous.leader if context.previous is not None else None
-        has_leader = leader is not None and context.roster.actor(leader) not in context.departed
+        leader = context.phase.previous.leader if context.phase.previous is not None else None
+        has_leader = leader is not None and context.roster.actor(leader) not in context.departures.by_actor
         return [context.roster.person(leader if has_leader else None, None, None, NOT_SYNCED, is_first=True)]
-    if context.was_empty or end - context.start < UNNAMED_WAIT_US:
+    if context.phase.was_empty or end - context.phase.start < UNNAMED_WAIT_US:
         return []  # its members may not have had a heartbeat yet
-    return _one_of(context, _old_members(context), NOT_REJOINED)
+    return _one_of(context.phase, context.roster, _old_members(context), NOT_REJOINED)
 
 
-def _unsynced(context: RebalanceContext) -> list[Person]:
+def _unsynced(phase: LoggedJoinPhase, roster: Roster) -> list[Person]:
     """Members that joined the generation but never sent SyncGroup.
 
     The next rebalance removes them, and its reason says so.
     """
-    following = context.following.started if context.following is not None else None
-    if context.window.outcome != "superseded" or following is None or text_field(following, "reason_id") != "pending_sync_expiration":
+    following = phase.following.started if phase.following is not None else None
+    if phase.window.outcome != "superseded" or following is None or text_field(following, "reason_id") != "pending_sync_expiration":
         return []
     return [
-        _person(context, action, NEVER_SYNCED, is_first=index == 0)
-        for index, action in enumerate(context.reason_actions(ActionKind.SYNC_MISSED, following))
+        _person(roster, action, NEVER_SYNCED, is_first=index == 0)
+        for index, action in enumerate(listed_actions(ActionKind.SYNC_MISSED, following))
     ]
 
 
-def _late_leader(context: RebalanceContext) -> list[Person]:
+def _late_leader(phase: LoggedJoinPhase, roster: Roster) -> list[Person]:
     """The leader, if its assignment took longer than the join phase."""
-    window = context.window
+    window = phase.window
     joined, ended = window.joined_at, window.ended_at
     if window.outcome != "stable" or joined is None or ended is None or not _is_of_one_generation(window):
         return []
-    if not is_assignment_awaited((joined - context.start) / US_PER_SECOND, (ended - joined) / US_PER_SECOND):
+    if not is_assignment_awaited((joined - phase.start) / US_PER_SECOND, (ended - joined) / US_PER_SECOND):
         return []
-    return [context.roster.person(window.leader, None, None, SYNCED_LATE, is_first=True)]
+    return [roster.person(window.leader, None, None, SYNCED_LATE, is_first=True)]
 
 
 def _is_of_one_generation(window: RebalanceWindow) -> bool:
@@ -261,57 +273,57 @@ def _removed_at_last(context: RebalanceContext) -> list[Person]:
 
     Its leave or expiry, well after the start, completed the join phase.
     """
-    start, end = context.start, context.window.open_until
+    start, end = context.phase.start, context.window.open_until
     if end is None or end - start < SLOW_REJOIN_US or context.window.outcome == "empty":
         return []
-    departed = context.departed.values()
+    departed = context.departures.by_actor.values()
     late = [action for action in departed if action.at - start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US]
     reasons = {ActionKind.LEAVE: REASON_LEFT_MEANWHILE, ActionKind.EXPIRE: REASON_EXPIRED_MEANWHILE}
-    return [_person(context, action, reasons[action.kind], is_first=index == 0) for index, action in enumerate(late)]
+    return [_person(context.roster, action, reasons[action.kind], is_first=index == 0) for index, action in enumerate(late)]
 
 
-def _ghosts(context: RebalanceContext, end: int) -> list[Person]:
+def _ghosts(phase: LoggedJoinPhase, roster: Roster, end: int) -> list[Person]:
     """Unused member ids, which hold the join phase for a session timeout.
 
     They were assigned but never joined (KIP-394, since 2.2).
     """
-    if end - context.start < SLOW_REJOIN_US:
+    if end - phase.start < SLOW_REJOIN_US:
         return []
     late = [
         action
-        for action in context.actions_of(ActionKind.ID_EXPIRED)
-        if action.at - context.start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US
+        for action in phase.actions_of(ActionKind.ID_EXPIRED)
+        if action.at - phase.start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US
     ]
-    return [_person(context, action, GHOST, is_first=index == 0) for index, action in enumerate(late)]
+    return [_person(roster, action, GHOST, is_first=index == 0) for index, action in enumerate(late)]
 
 
 def _slow_rejoiner(context: RebalanceContext, end: int) -> list[Person]:
     """The old member that rejoined last, much later than the others."""
-    arrivals = _arrivals(context, end)
+    arrivals = _arrivals(context.phase, context.members, context.departures, end)
     ordered = sorted(arrivals.values(), key=lambda action: action.at)
     if not ordered or end - ordered[-1].at - stamp_width_us(ordered[-1].at) > LAST_MOMENT_US * 4:
         return _last_by_elimination(context, end, arrivals)
-    before = ordered[-2].at if len(ordered) > 1 else context.start
-    if ordered[-1].at - max(before, context.start) < SLOW_REJOIN_US:
+    before = ordered[-2].at if len(ordered) > 1 else context.phase.start
+    if ordered[-1].at - max(before, context.phase.start) < SLOW_REJOIN_US:
         return []
-    return [_person(context, ordered[-1], REJOINED_LAST, is_first=True)]
+    return [_person(context.roster, ordered[-1], REJOINED_LAST, is_first=True)]
 
 
-def _somebody(context: RebalanceContext, end: int) -> list[Person]:
+def _somebody(phase: LoggedJoinPhase, facts: ClusterFacts, end: int) -> list[Person]:
     """The member behind a long wait that no line names.
 
     A join phase of a group with members lasts until the last old one has come or is evicted.
     """
-    window = context.window
-    lasted = end - context.start
+    window = phase.window
+    lasted = end - phase.start
     if window.outcome not in {"stable", "superseded"} or window.joined is None or lasted < UNNAMED_WAIT_US:
         return []
-    if window.state_before is None and lasted <= context.facts.initial_delay_ms * US_PER_MS * (1 + INITIAL_DELAY_OVERRUN):
+    if window.state_before is None and lasted <= facts.initial_delay_ms * US_PER_MS * (1 + INITIAL_DELAY_OVERRUN):
         return []
     return [Person(None, None, None, None, LATE, first=True)]
 
 
-def _arrivals(context: RebalanceContext, end: int) -> dict[str, MemberAction]:
+def _arrivals(phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers, end: int) -> dict[str, MemberAction]:
     """Rejoins of old members, by actor.
 
     Sarama and kafka-go only log that they give up what they have.
@@ -319,18 +331,18 @@ def _arrivals(context: RebalanceContext, end: int) -> dict[str, MemberAction]:
     arrivals: dict[str, MemberAction] = {}
     for kinds in ((ActionKind.REJOIN, ActionKind.JOIN), (ActionKind.REVOKE,)):
         seen = frozenset(arrivals)
-        for action in context.actions_of(*kinds, start=context.start, end=end):
-            actor = context.actor(action)
-            if actor is not None and not context.is_new(action) and actor not in seen and actor not in context.departed:
+        for action in phase.actions_of(*kinds, start=phase.start, end=end):
+            actor = phase.actor(action)
+            if actor is not None and not members.is_new(action) and actor not in seen and actor not in departures.by_actor:
                 arrivals.setdefault(actor, action)
     return arrivals
 
 
-def _asked_first(context: RebalanceContext) -> set[str | None]:
+def _asked_first(phase: LoggedJoinPhase) -> set[str | None]:
     """Actors whose JoinGroup may have started the rebalance."""
-    named = context.reason_action(context.window.started) if context.window.started is not None else None
-    requests = context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start - PROMPT_US, end=context.start)
-    return {context.actor(action) for action in (*requests, *([named] if named is not None else []))}
+    named = named_action(phase.window.started) if phase.window.started is not None else None
+    requests = phase.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=phase.start - PROMPT_US, end=phase.start)
+    return {phase.actor(action) for action in (*requests, *([named] if named is not None else []))}
 
 
 def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[str, MemberAction]) -> list[Person]:
@@ -338,36 +350,38 @@ def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[
 
     Told if all others are known and came long before the end. Without others, only its own log shows how soon a heartbeat was due.
     """
-    if end - context.start < SLOW_REJOIN_US or any(end - action.at < SLOW_REJOIN_US for action in arrivals.values()):
+    if end - context.phase.start < SLOW_REJOIN_US or any(end - action.at < SLOW_REJOIN_US for action in arrivals.values()):
         return []
-    old = dict(context.members_before)
-    settled_at = context.window.previous_ended_at or context.start
+    old = dict(context.members.before)
+    settled_at = context.window.previous_ended_at or context.phase.start
     for member in context.roster.members.values():
         was_there = member.first_seen_at is not None and member.first_seen_at <= settled_at
-        if was_there and (member.ended_how == "open" or (member.last_seen_at or 0) >= context.start):
+        if was_there and (member.ended_how == "open" or (member.last_seen_at or 0) >= context.phase.start):
             old.setdefault(context.roster.actor(member.member_id) or member.member_id, member.member_id)
-    if len(old) != context.window.members_before or any(context.is_ambiguous(actor) for actor in old):
+    if len(old) != context.window.members_before or any(context.known.is_ambiguous(actor) for actor in old):
         return []
-    present = {*arrivals, *context.departed, *_asked_first(context)}
+    present = {*arrivals, *context.departures.by_actor, *_asked_first(context.phase)}
     missing = {actor: member_id for actor, member_id in old.items() if actor not in present}
-    if len(missing) != 1 or (end - context.start < UNNAMED_WAIT_US and not arrivals and not any(map(context.has_client_log, missing))):
+    if len(missing) != 1 or (
+        end - context.phase.start < UNNAMED_WAIT_US and not arrivals and not any(map(context.known.has_client_log, missing))
+    ):
         return []
-    return _people(context, missing, AWAITED_LAST)
+    return _people(context.roster, missing, AWAITED_LAST)
 
 
 # -- what a blocker's own log shows ------------------------------------------------------------------------------
 
 
-def _with_delay(context: RebalanceContext, blocker: Person, end: int) -> Person:
+def _with_delay(phase: LoggedJoinPhase, known: GroupKnowledge, roster: Roster, blocker: Person, end: int) -> Person:
     """Add to a blocker's reason what its own log shows up to `end`."""
-    actor = context.roster.actor(blocker.member_id, blocker.client_id, blocker.instance_id)
-    if actor is None or not context.has_client_log(actor) or context.is_ambiguous(actor):
+    actor = roster.actor(blocker.member_id, blocker.client_id, blocker.instance_id)
+    if actor is None or not known.has_client_log(actor) or known.is_ambiguous(actor):
         return blocker
-    own_lines = context.actions_of(*_OWN_LINES, start=context.start - 1, end=end)  # the first may be what shows the rebalance
-    actor_actions = [action for action in own_lines if context.actor(action) == actor]
-    delay = _last_known(actor_actions) or _step(actor_actions) or _gap(context.start, actor_actions, end)
-    if not actor_actions and actor in context.known.tell_joins and actor not in context.known.silent:
-        delay = _slow_step(HEARD_OF_NOTHING, end - context.start)  # its heartbeats would have told it, and its log that they did
+    own_lines = phase.actions_of(*_OWN_LINES, start=phase.start - 1, end=end)  # the first may be what shows the rebalance
+    actor_actions = [action for action in own_lines if phase.actor(action) == actor]
+    delay = _last_known(actor_actions) or _step(actor_actions) or _gap(phase.start, actor_actions, end)
+    if not actor_actions and actor in known.tell_joins and actor not in known.silent:
+        delay = _slow_step(HEARD_OF_NOTHING, end - phase.start)  # its heartbeats would have told it, and its log that they did
     return blocker if delay is None else replace(blocker, reason=f"{blocker.reason}: {delay}")
 
 

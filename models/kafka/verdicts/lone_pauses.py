@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from models.events import Witness
 from models.kafka.cluster.expiry_bursts import BURST_US, LOAD_US
-from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.tolerances import TOGETHER_MIN, whole
 
@@ -18,25 +19,25 @@ RETURNED_US = whole("kafka.lone_pauses.returned_us")
 _RETURNS = frozenset({ActionKind.JOIN, ActionKind.ID_HANDED_OUT, ActionKind.REPLACE})
 
 
-def has_expired_alive(context: RebalanceContext, start: int) -> bool:
+def has_expired_alive(phase: LoggedJoinPhase, facts: ClusterFacts, start: int) -> bool:
     """Whether all members that expired at a time came back at once."""
-    expiries = [action for action in context.all_of(ActionKind.EXPIRE) if abs(action.at - start) <= BURST_US and _is_told(action)]
-    if len({action.member_id for action in expiries}) < TOGETHER_MIN or _follows_load(context, start):
+    expiries = [action for action in phase.all_of(ActionKind.EXPIRE) if abs(action.at - start) <= BURST_US and _is_told(action)]
+    if len({action.member_id for action in expiries}) < TOGETHER_MIN or _follows_load(facts, start):
         return False
     until = max(action.at for action in expiries)
-    return {context.actor(action) for action in expiries} <= _back_by(context, until)
+    return {phase.actor(action) for action in expiries} <= _back_by(phase, until)
 
 
-def _back_by(context: RebalanceContext, expired_at: int) -> set[str | None]:
+def _back_by(phase: LoggedJoinPhase, expired_at: int) -> set[str | None]:
     """Members that a line shows to come back at once."""
-    later = context.since(expired_at)
-    return {context.actor(action) for action in later if action.kind in _RETURNS and action.at - expired_at <= RETURNED_US}
+    later = phase.since(expired_at)
+    return {phase.actor(action) for action in later if action.kind in _RETURNS and action.at - expired_at <= RETURNED_US}
 
 
 def _is_told(action: MemberAction) -> bool:
     return action.event.witness is Witness.COORDINATOR
 
 
-def _follows_load(context: RebalanceContext, start: int) -> bool:
+def _follows_load(facts: ClusterFacts, start: int) -> bool:
     """Whether all sessions may have begun together, as their group was loaded."""
-    return any(load.is_loaded for load in context.facts.loads_between(start - LOAD_US, start))
+    return any(load.is_loaded for load in facts.loads_between(start - LOAD_US, start))

@@ -24,11 +24,13 @@ from models.incidents.person_reasons import (
     REASON_SESSION_EXPIRED,
 )
 from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext, evidence_events
+from models.kafka.hypotheses.context.stated_reasons import reason_id_in
 from models.kafka.hypotheses.epochs import judge_epoch
 from models.kafka.hypotheses.hypothesis import DecidingEvidence
 from models.kafka.hypotheses.ranking import Ranking, rank, trigger_text
 from models.kafka.hypotheses.timeouts import numbers_of
-from models.kafka.hypotheses.window import RebalanceContext, evidence_events
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import known_library
@@ -94,7 +96,7 @@ class VerdictWriter:
         offenders = self._offenders(context, judgement)
         row = self._row(context, judgement, offenders)
         self._note_departures(context, best.actions or _actions_behind(judgement))
-        self._weigh_damage(row, context.start)
+        self._weigh_damage(row, context.phase.start)
         history.rebalances.append(row)
         history.rebalance_members.extend(self._members(context, row, best.actions))
         history.divergences.extend(self._clock_regressions(row, context.window.started, context.window.joined, context.window.ended))
@@ -109,10 +111,10 @@ class VerdictWriter:
             return []
         actions = best.actions or ([judgement.trigger] if judgement.trigger else [])
         if context.window.outcome == "empty" and best.cause not in {Cause.NEW_GROUP, Cause.UNKNOWN}:
-            gone = sorted([*context.departed.values(), *context.inferred_departures], key=lambda action: action.at)
-            actions = _unique(context, [*actions, *gone])
+            gone = sorted([*context.departures.by_actor.values(), *context.departures.inferred], key=lambda action: action.at)
+            actions = _unique(context.phase, [*actions, *gone])
         elif best.cause is Cause.MEMBER_RESTART:
-            actions = _unique(context, actions)
+            actions = _unique(context.phase, actions)
         return [self._person(context, action, _reason(best.cause, action), is_first=index == 0) for index, action in enumerate(actions)]
 
     def _person(self, context: RebalanceContext, action: MemberAction, reason: str, *, is_first: bool) -> Person:
@@ -120,13 +122,13 @@ class VerdictWriter:
 
         If the line has no member id, it is looked up in the generation.
         """
-        actor = context.actor(action)
-        generation = context.members_after if action.kind is ActionKind.JOIN else context.members_before
+        actor = context.phase.actor(action)
+        generation = context.members.after if action.kind is ActionKind.JOIN else context.members.before
         member_id = action.member_id or (generation.get(actor) if actor else None)
         return self.roster.person(member_id, action.client_id, action.instance_id, reason, is_first=is_first)
 
     def _row(self, context: RebalanceContext, judgement: Ranking, offenders: list[Person]) -> Rebalance:
-        window, best = context.window, judgement.best
+        phase, window, best = context.phase, context.window, judgement.best
         ended_line = None if window.has_unseen_end else window.ended
         started, joined, ended = raised_in_order(logged_at(window.started), logged_at(window.joined), logged_at(ended_line))
         join_seconds = None if _goes_back(window.started, window.joined) else seconds(started, joined)
@@ -134,8 +136,8 @@ class VerdictWriter:
         duration = None if _goes_back(window.started, window.joined, ended_line) else seconds(started, ended)
         delay = self._initial_delay(context, join_seconds)
         actions = _actions_behind(judgement)
-        members_after = window.members_after if window.members_after is not None else (len(context.members_after) or None)
-        members_before = window.members_before if window.members_before is not None else (len(context.members_before) or None)
+        members_after = window.members_after if window.members_after is not None else (len(context.members.after) or None)
+        members_before = window.members_before if window.members_before is not None else (len(context.members.before) or None)
         confidence, alternatives = judgement.shares()
         waited_for = blockers(context)
         root = root_cause(context, best.cause, best.actions, waited_for)
@@ -175,24 +177,24 @@ class VerdictWriter:
             duplicate_window=stopped.duplicate_window,
             conformance=Conformance(window.inferred_steps, window.unexplained_lines),
             coordinator=window.node,
-            trigger_text=trigger_text(context, judgement),
-            evidence=evidence(evidence_events(context, actions), inferred=window.is_inferred),
-            advice_id=_ADVISED_REASONS.get(context.reason_id or "")
-            or (root if root in _ADVISED_ROOTS else behind_the_wait(context, waited_for))
+            trigger_text=trigger_text(phase, judgement),
+            evidence=evidence(evidence_events(window, actions), inferred=window.is_inferred),
+            advice_id=_ADVISED_REASONS.get(reason_id_in(window.started) or "")
+            or (root if root in _ADVISED_ROOTS else behind_the_wait(phase, waited_for))
             or best.cause.value,
-            measurements_ms=numbers_of(context, best.cause, best.actions or actions, self._gone_at),
+            measurements_ms=numbers_of(phase, context.timeouts, context.deadline, best.cause, best.actions or actions, self._gone_at),
         )
 
     def _cost(self, context: RebalanceContext, by_all: float | None) -> RebalanceCost:
         """Cost of the rebalance; `by_all` if all its members waited."""
-        window, after, following = context.window, context.members_after, context.following
+        window, after, following = context.window, context.members.after, context.phase.following
         if window.started_at is None:
             return RebalanceCost(by_all, None, None)
         return self.impact.of_classic(
             window.started_at,
             following.started_at if following else None,
             by_all,
-            after if window.members_after is None or context.knows_all_after else (),
+            after if window.members_after is None or context.members.are_all_known_after else (),
             is_stable=window.outcome == "stable",
             assignor=self._assignor(context),
         )
@@ -206,11 +208,11 @@ class VerdictWriter:
         settles = next((o.settled_by for o in judgement.hypotheses if o.settled_by), DecidingEvidence.REQUEST_LOG)
         actions = [action for hypothesis in judgement.hypotheses for action in hypothesis.actions]
         action = judgement.trigger or next(iter(actions), None)
-        began = context.start if context.start >= BEFORE_ANY_TIME_US else None
+        began = context.phase.start if context.phase.start >= BEFORE_ANY_TIME_US else None
         logs = context.roster.logs.values()
         if logs and not any(known_library(log.library).has_coordinator for log in logs):
             return settled_by(DecidingEvidence.CLIENT_LOG, None, None, began, context.window.open_until)
-        return settled_by(settles, context.window.node, context.actor(action) if action else None, began, context.window.open_until)
+        return settled_by(settles, context.window.node, context.phase.actor(action) if action else None, began, context.window.open_until)
 
     def _settled_epoch(self, window: EpochWindow, settles: DecidingEvidence | None) -> str | None:
         event = window.started
@@ -222,11 +224,11 @@ class VerdictWriter:
 
         The next rebalances are measured from there.
         """
-        for action in (*context.departed.values(), *actions):
-            actor = context.actor(action)
+        for action in (*context.departures.by_actor.values(), *actions):
+            actor = context.phase.actor(action)
             if actor is not None and action.kind in {ActionKind.LEAVE, ActionKind.EXPIRE}:
                 self._gone_at[actor] = action.at
-        for actor in context.members_after:
+        for actor in context.members.after:
             self._gone_at.pop(actor, None)
 
     def _initial_delay(self, context: RebalanceContext, join_seconds: float | None) -> float | None:
@@ -235,16 +237,16 @@ class VerdictWriter:
         Whole steps of it, and only for an empty group (KIP-134).
         """
         step = self.facts.initial_delay_ms / 1000
-        if join_seconds is None or not context.was_empty or step <= 0:
+        if join_seconds is None or not context.phase.was_empty or step <= 0:
             return 0.0 if join_seconds is not None else None
         return min(join_seconds, max(step, join_seconds // step * step))
 
     def _members(self, context: RebalanceContext, row: Rebalance, actions: list[MemberAction]) -> Iterable[RebalanceMember]:
         """All members affected by the rebalance, with their roles."""
-        triggers = {context.actor(action) for action in actions}
-        joiners, gone = context.joiners, context.departed | context.first_by_actor(ActionKind.EVICT)
+        triggers = {context.phase.actor(action) for action in actions}
+        joiners, gone = context.arrivals.by_actor, context.departures.by_actor | context.phase.first_by_actor(ActionKind.EVICT)
         blocking = {person.member_id or person.client_id for person in row.blockers}
-        before, after = context.members_before, context.members_after
+        before, after = context.members.before, context.members.after
         arrivals = self._arrivals(context)
         actors = dict.fromkeys([*before, *after, *joiners, *gone, *(actor for actor in triggers if actor)])
         for actor in actors:
@@ -273,8 +275,8 @@ class VerdictWriter:
     def _arrivals(self, context: RebalanceContext) -> dict[str, int]:
         """Arrival of each member's JoinGroup in this join phase."""
         arrivals: dict[str, int] = {}
-        for action in context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=context.window.open_until):
-            actor = context.actor(action)
+        for action in context.phase.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=context.window.open_until):
+            actor = context.phase.actor(action)
             if actor is not None:
                 arrivals.setdefault(actor, action.at)
         return arrivals
@@ -457,11 +459,11 @@ def _goes_back(*steps: Event | None) -> bool:
     return False
 
 
-def _unique(context: RebalanceContext, actions: Iterable[MemberAction]) -> list[MemberAction]:
+def _unique(phase: LoggedJoinPhase, actions: Iterable[MemberAction]) -> list[MemberAction]:
     """One action per actor, in order."""
     unique: dict[str | None, MemberAction] = {}
     for action in actions:
-        unique.setdefault(context.actor(action), action)
+        unique.setdefault(phase.actor(action), action)
     return list(unique.values())
 
 

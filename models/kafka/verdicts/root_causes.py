@@ -23,9 +23,12 @@ from models.incidents.person_reasons import (
 )
 from models.kafka.cluster.expiry_bursts import bursts_near
 from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.context.timeouts_in_force import TimeoutsInForce
 from models.kafka.hypotheses.timeouts import follows_load, had_coordinator_moved, is_echo
-from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction, is_rebalance_notice, says_unknown_member
+from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.verdicts.lone_pauses import has_expired_alive
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
@@ -54,16 +57,16 @@ HARMFUL_WAIT_US = whole("kafka.root_causes.harmful_wait_us")
 def root_cause(context: RebalanceContext, cause: Cause, actions: list[MemberAction], blockers: Sequence[Person] = ()) -> str | None:
     """Root cause of the trigger, else of a long wait, None if unknown."""
     root = next((root.value for root, holds in _ROOTS if holds(context, cause, actions)), None)
-    return root or behind_the_wait(context, blockers)
+    return root or behind_the_wait(context.phase, blockers)
 
 
-def behind_the_wait(context: RebalanceContext, blockers: Sequence[Person]) -> str | None:
+def behind_the_wait(phase: LoggedJoinPhase, blockers: Sequence[Person]) -> str | None:
     """Root cause of a harmful wait, None if unknown."""
     if not blockers:
         return None
-    window, blocker = context.window, blockers[0]
+    window, blocker = phase.window, blockers[0]
     until = window.ended_at if blocker.act in {NEVER_SYNCED, SYNCED_LATE} else window.joined_at
-    if until is None or until - context.start < HARMFUL_WAIT_US:
+    if until is None or until - phase.start < HARMFUL_WAIT_US:
         return None
     if blocker.act == LATE and window.witness is Witness.CLIENT:
         return None  # it may have been dead: members' logs tell of no expiry
@@ -91,25 +94,18 @@ def _has_store_failed(_case: RebalanceContext, cause: Cause, _actions: list[Memb
 def _has_coordinator_moved(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     if cause is Cause.COORDINATOR_FAILOVER:
         return True
-    previous = context.previous
+    previous = context.phase.previous
     if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == context.window.generation_before:
         return True  # restarted where it was interrupted
-    if cause in {Cause.MEMBER_RESTART, Cause.METADATA_CHANGE, Cause.POLL_TIMEOUT} and follows_load(context):
+    if cause in {Cause.MEMBER_RESTART, Cause.METADATA_CHANGE, Cause.POLL_TIMEOUT} and follows_load(context.phase, context.timeouts):
         return True
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE]
-    if any(action.event.name in TOLD_OUT and had_coordinator_moved(context, action) for action in expiries):
+    if any(action.event.name in TOLD_OUT and had_coordinator_moved(context.phase, action) for action in expiries):
         return True
     signs = (_has_expired_after_load, _has_expired_at_the_former, _was_lost_with_a_broker)
     return any(holds(context, action) for action in expiries for holds in signs)
-
-
-def _session_timeout_us(context: RebalanceContext, action: MemberAction) -> int | None:
-    member = context.roster.members.get(action.member_id or "")
-    timeout_ms = context.known.settings.get(context.actor(action) or "", {}).get("session_timeout_ms")
-    known = (member.session_timeout_ms if member else None) or timeout_ms or context.facts.session_timeout_ms
-    return known * US_PER_MS if known else None
 
 
 def _has_expired_after_load(context: RebalanceContext, expiry: MemberAction) -> bool:
@@ -120,7 +116,7 @@ def _has_expired_after_load(context: RebalanceContext, expiry: MemberAction) -> 
     loaded_at = when(context.window.load_before)
     if loaded_at is None:
         return False
-    known = _session_timeout_us(context, expiry)
+    known = context.timeouts.own_session_us(expiry)
     timeouts = [known] if known else [timeout * US_PER_MS for timeout in USUAL_SESSION_TIMEOUTS_MS]
     return any(-US_PER_SECOND // 2 <= expiry.at - loaded_at - timeout <= US_PER_SECOND for timeout in timeouts)
 
@@ -133,7 +129,7 @@ def _has_expired_at_the_former(context: RebalanceContext, expiry: MemberAction) 
     load = context.window.load_before
     if load is None or load.node in {None, context.window.node}:
         return False
-    timeout = _session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS
+    timeout = context.timeouts.own_session_us(expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS
     return 0 <= expiry.at - load.time_us <= timeout
 
 
@@ -142,7 +138,7 @@ def _was_lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> 
 
     The broker's partitions moved to others; both have the same cause.
     """
-    timeout = _session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * US_PER_MS
+    timeout = context.timeouts.own_session_us(expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * US_PER_MS
     silent_since = expiry.at - timeout
     return bool(context.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + CAUSED_TAKEOVER_US))
 
@@ -153,19 +149,19 @@ def _has_coordinator_paused(context: RebalanceContext, cause: Cause, actions: li
     Or those of one group, if they were alive. The group that forms anew after that has the same root cause.
     """
     if cause is Cause.NEW_GROUP:
-        return _forms_after_burst(context)
+        return _forms_after_burst(context.phase, context.facts)
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
     in_bursts = any(action.kind is ActionKind.EXPIRE and in_burst(context.facts, action.event.group, action.at) for action in actions)
-    return in_bursts or has_expired_alive(context, context.start)
+    return in_bursts or has_expired_alive(context.phase, context.facts, context.phase.start)
 
 
-def _forms_after_burst(context: RebalanceContext) -> bool:
-    emptied = context.previous
-    if emptied is None or emptied.outcome != "empty" or emptied.started is None or context.start - emptied.started.time_us > RETURN_US:
+def _forms_after_burst(phase: LoggedJoinPhase, facts: ClusterFacts) -> bool:
+    emptied = phase.previous
+    if emptied is None or emptied.outcome != "empty" or emptied.started is None or phase.start - emptied.started.time_us > RETURN_US:
         return False
     at = emptied.started.time_us
-    return in_burst(context.facts, emptied.started.group, at) or has_expired_alive(context, at)
+    return in_burst(facts, emptied.started.group, at) or has_expired_alive(phase, facts, at)
 
 
 def in_burst(facts: ClusterFacts, group: str | None, at: int) -> bool:
@@ -179,36 +175,39 @@ def _was_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAct
     It is rejected later under its old member id, and logged nothing before its session expired.
     """
     if cause is Cause.MEMBER_RESTART:
-        return any(_was_told_out(context, action) for action in actions if action.kind in _ARRIVALS)
+        return any(_was_told_out(context.phase, context.known, action) for action in actions if action.kind in _ARRIVALS)
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE] if cause is Cause.SESSION_TIMEOUT else []
-    return any(_has_heard_of_it(context, action) if action.event.name in TOLD_OUT else _has_come_to(context, action) for action in expiries)
+    return any(
+        _has_heard_of_it(context.phase, action) if action.event.name in TOLD_OUT else _has_come_to(context.phase, context.timeouts, action)
+        for action in expiries
+    )
 
 
 _ARRIVALS = frozenset({ActionKind.JOIN, ActionKind.REJOIN})
 _HEARD = (ActionKind.FENCED, ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN)
 
 
-def _was_told_out(context: RebalanceContext, arrival: MemberAction) -> bool:
+def _was_told_out(phase: LoggedJoinPhase, known: GroupKnowledge, arrival: MemberAction) -> bool:
     """Whether a process that comes back is the one that was put out.
 
     One that had lost its coordinator before was not paused, nor was one that heard of the rebalance before: it was too busy to rejoin.
     """
-    actor = context.actor(arrival)
-    if actor is None or context.is_ambiguous(actor):
+    actor = phase.actor(arrival)
+    if actor is None or known.is_ambiguous(actor):
         return False
-    heard = [action for action in context.actions_of(*_HEARD, end=arrival.at) if context.actor(action) == actor]
+    heard = [action for action in phase.actions_of(*_HEARD, end=arrival.at) if phase.actor(action) == actor]
     first = next((action for action in heard if says_unknown_member(action) or is_rebalance_notice(action)), None)
-    return first is not None and says_unknown_member(first) and _has_heard_of_it(context, first)
+    return first is not None and says_unknown_member(first) and _has_heard_of_it(phase, first)
 
 
-def _has_heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
+def _has_heard_of_it(phase: LoggedJoinPhase, expiry: MemberAction) -> bool:
     """Whether a running process hears that its session ended.
 
     One that had lost its coordinator before was not paused.
     """
-    actor, cut_off_at = context.actor(expiry), None
-    for action in context.actions:
-        if context.actor(action) != actor or action.at > expiry.at:
+    actor, cut_off_at = phase.actor(expiry), None
+    for action in phase.actions:
+        if phase.actor(action) != actor or action.at > expiry.at:
             continue
         if action.kind is ActionKind.LOST_COORDINATOR:
             cut_off_at = action.at
@@ -223,30 +222,30 @@ def _was_cut_off(context: RebalanceContext, cause: Cause, actions: list[MemberAc
     The coordinator, which ended its session, was at work.
     """
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE and action.is_certain]
-    return cause is Cause.SESSION_TIMEOUT and any(_was_apart(context, action) for action in expiries)
+    return cause is Cause.SESSION_TIMEOUT and any(_was_apart(context.phase, context.timeouts, action) for action in expiries)
 
 
-def _was_apart(context: RebalanceContext, expiry: MemberAction) -> bool:
+def _was_apart(phase: LoggedJoinPhase, timeouts: TimeoutsInForce, expiry: MemberAction) -> bool:
     """Whether a client looked for its coordinator for long as its session ended."""
-    since = expiry.at - (_session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS) - US_PER_SECOND
-    actor = context.actor(expiry)
-    lost = [action for action in context.all_of(ActionKind.LOST_COORDINATOR) if context.actor(action) == actor and action.at >= since]
-    ends = [action.at for action in context.all_of(ActionKind.START) if context.actor(action) == actor and lost and action.at > lost[0].at]
+    since = expiry.at - (timeouts.own_session_us(expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS) - US_PER_SECOND
+    actor = phase.actor(expiry)
+    lost = [action for action in phase.all_of(ActionKind.LOST_COORDINATOR) if phase.actor(action) == actor and action.at >= since]
+    ends = [action.at for action in phase.all_of(ActionKind.START) if phase.actor(action) == actor and lost and action.at > lost[0].at]
     if not ends or ends[0] <= expiry.at or ends[0] - lost[0].at < CUT_OFF_US:
         return False
     # Only a process that ran on is refused under its former member id; another one subscribes.
-    later = (action for action in context.since(lost[0].at) if context.actor(action) == actor and action.kind in _AFTER_CUT)
+    later = (action for action in phase.since(lost[0].at) if phase.actor(action) == actor and action.kind in _AFTER_CUT)
     return next((action.kind is ActionKind.FENCED for action in later), False)
 
 
 _AFTER_CUT = frozenset({ActionKind.FENCED, ActionKind.SUBSCRIBE, ActionKind.JOIN, ActionKind.CLOSE, ActionKind.LEAVE})
 
 
-def _has_come_to(context: RebalanceContext, expiry: MemberAction) -> bool:
-    actor = context.actor(expiry)
-    silent_since = expiry.at - (_session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
-    for action in context.actions:
-        if action.at <= silent_since or action.kind not in _TELLING or action is expiry or context.actor(action) != actor:
+def _has_come_to(phase: LoggedJoinPhase, timeouts: TimeoutsInForce, expiry: MemberAction) -> bool:
+    actor = phase.actor(expiry)
+    silent_since = expiry.at - (timeouts.own_session_us(expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
+    for action in phase.actions:
+        if action.at <= silent_since or action.kind not in _TELLING or action is expiry or phase.actor(action) != actor:
             continue
         if action.at < expiry.at and action.kind is ActionKind.LOST_COORDINATOR:
             return False  # it was running, but could not reach its coordinator
@@ -266,12 +265,12 @@ def _is_ghost(context: RebalanceContext, cause: Cause, actions: list[MemberActio
     """
     if cause is not Cause.SESSION_TIMEOUT:
         return False
-    expiries = [action for action in actions if action.kind is ActionKind.EXPIRE and context.actor(action) in context.known.clients]
-    members = context.members_before
+    expiries = [action for action in actions if action.kind is ActionKind.EXPIRE and context.phase.actor(action) in context.known.clients]
+    members = context.members.before
     return any(
         action.member_id is not None
         and action.member_id not in context.known.first_generation
-        and members.get(context.actor(action) or "") not in {None, action.member_id}
+        and members.get(context.phase.actor(action) or "") not in {None, action.member_id}
         for action in expiries
     )
 
@@ -282,15 +281,15 @@ def _was_denied(context: RebalanceContext, cause: Cause, actions: list[MemberAct
     An authorizer names a principal and no client, so that its denials may concern any of them.
     """
     gone = [action for action in actions if action.kind in {ActionKind.EXPIRE, ActionKind.LEAVE}] if cause in _OF_DENIED else []
-    return any(_denials_before(context, action) for action in gone)
+    return any(_denials_before(context.phase, context.timeouts, action) for action in gone)
 
 
-def _denials_before(context: RebalanceContext, gone: MemberAction) -> bool:
+def _denials_before(phase: LoggedJoinPhase, timeouts: TimeoutsInForce, gone: MemberAction) -> bool:
     """Whether a request was denied while a member had no way to stay."""
-    timeout = (_session_timeout_us(context, gone) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS) if gone.kind is ActionKind.EXPIRE else 0
-    since, actor = gone.at - timeout - RETURN_US, context.actor(gone)
-    denials = [action for action in context.all_of(ActionKind.DENIED) if since <= action.at <= gone.at]
-    return any(context.actor(action) in {None, actor} for action in denials)
+    timeout = (timeouts.own_session_us(gone) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS) if gone.kind is ActionKind.EXPIRE else 0
+    since, actor = gone.at - timeout - RETURN_US, phase.actor(gone)
+    denials = [action for action in phase.all_of(ActionKind.DENIED) if since <= action.at <= gone.at]
+    return any(phase.actor(action) in {None, actor} for action in denials)
 
 
 _OF_DENIED = frozenset({Cause.SESSION_TIMEOUT, Cause.MEMBER_LEAVE})
@@ -301,7 +300,9 @@ def _was_removed_before(context: RebalanceContext, cause: Cause, actions: list[M
 
     It was too busy to rejoin, and alive.
     """
-    return cause is Cause.SESSION_TIMEOUT and any(action.kind is ActionKind.EXPIRE and is_echo(context, action) for action in actions)
+    return cause is Cause.SESSION_TIMEOUT and any(
+        action.kind is ActionKind.EXPIRE and is_echo(context.phase, context.timeouts, action) for action in actions
+    )
 
 
 def _was_planned(_case: RebalanceContext, cause: Cause, _actions: list[MemberAction]) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import signature
+from typing import TypeVar
 
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster, RosterMember
@@ -19,7 +22,8 @@ SECOND = 1_000_000
 PREVIOUS_JOINED, PREVIOUS_ENDED = NOW - 100 * SECOND, NOW - 99 * SECOND
 JOINED, ENDED = NOW + 3 * SECOND, NOW + 4 * SECOND
 WINDOW = frozenset(RebalanceWindow.__dataclass_fields__)
-CONTEXT = frozenset({"previous", "following", "group"})
+T = TypeVar("T")
+NEIGHBOURS = frozenset({"previous", "following"})
 KNOWN = frozenset(GroupKnowledge.__dataclass_fields__)
 
 
@@ -70,6 +74,7 @@ def context(
     last: Iterable[str] = ("a", "b"),
     members: Iterable[RosterMember] = (),
     facts: ClusterFacts | None = None,
+    group: str | None = "orders",
     **values: object,
 ) -> RebalanceContext:
     """A rebalance from generation 4, with members `first`, to 5, with members `last`."""
@@ -78,14 +83,22 @@ def context(
     window.previous_joined_at, window.previous_ended_at = PREVIOUS_JOINED, PREVIOUS_ENDED
     known = GroupKnowledge(generations={4: {name: name.upper() for name in first}, 5: {name: name.upper() for name in last}})
     roster = Roster(members={member.member_id: member for member in members})
-    others: dict[str, object] = {"previous": before(), "following": None, "group": "orders"}
+    neighbours: dict[str, RebalanceWindow | None] = {"previous": before(), "following": None}
     for name, value in values.items():
         if name in WINDOW:
             setattr(window, name, value)
         if name in KNOWN:
             setattr(known, name, value)
-        if name in CONTEXT:
-            others[name] = value
-        assert name in WINDOW | KNOWN | CONTEXT, name
+        if name in NEIGHBOURS:
+            neighbours[name] = value  # type: ignore[assignment]
+        assert name in WINDOW | KNOWN | NEIGHBOURS, name
     ordered = sorted(actions, key=lambda action: action.at)
-    return RebalanceContext(window, actions=ordered, roster=roster, facts=facts or ClusterFacts(), known=known, **others)  # type: ignore[arg-type]
+    phase = LoggedJoinPhase(window, neighbours["previous"], neighbours["following"], ordered, roster)
+    return RebalanceContext(phase, roster, facts or ClusterFacts(), known, group)
+
+
+def taking(rule: Callable[..., T], rebalance: RebalanceContext, *others: object) -> T:
+    """What a rule says that takes some parts of a rebalance, and more behind these."""
+    names = list(signature(rule).parameters)
+    parts = [getattr(rebalance, name) for name in names[: len(names) - len(others)]]
+    return rule(*parts, *others)

@@ -82,10 +82,10 @@ def test_a_client_notices_its_late_poll(noticed: MemberAction, is_noticed: bool)
 
 def test_static_members_that_left_were_removed() -> None:
     assert shares(kind_of_leave(context(), "a", act(K.LEAVE, instance="i"))) == of(weights.STATIC_LEFT)
-    assert is_static(context(members=[RosterMember("A", instance_id="i")]), LEAVE)
-    assert not is_static(context(members=[RosterMember("A")]), LEAVE)
-    assert not is_static(context(members=[RosterMember("B", instance_id="i")]), LEAVE)
-    assert not is_static(context(), LEAVE)
+    assert is_static(context(members=[RosterMember("A", instance_id="i")]).roster, LEAVE)
+    assert not is_static(context(members=[RosterMember("A")]).roster, LEAVE)
+    assert not is_static(context(members=[RosterMember("B", instance_id="i")]).roster, LEAVE)
+    assert not is_static(context().roster, LEAVE)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_leave_without_a_word() -> None:
     ("outcome", "count", "whole"), [("empty", 2, True), ("empty", 1, False), ("empty", None, False), ("stable", 2, False)]
 )
 def test_a_whole_group_left(outcome: str, count: int | None, whole: bool) -> None:
-    assert has_whole_group_left(context(outcome=outcome, members_before=count)) is whole
+    assert has_whole_group_left(context(outcome=outcome, members_before=count).phase) is whole
 
 
 # -- leaves and returns --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.cluster.facts import ClusterFacts, NodeChange, TopicChange
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.departures import LINE_LAG_US, by_removed_members, heard_too_late
+from models.kafka.hypotheses.context.phase_deadline import TIMEOUT_TOLERANCE_US
 from models.kafka.hypotheses.elimination import (
     AT_ONCE_US,
     NOT_STORED,
@@ -22,7 +22,8 @@ from models.kafka.hypotheses.elimination import (
     was_sync_given_up,
 )
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_US, Hypothesis
-from models.kafka.hypotheses.timeouts import MOVED_US, TIMEOUT_TOLERANCE_US
+from models.kafka.hypotheses.removals import LINE_LAG_US, by_removed_members, heard_too_late
+from models.kafka.hypotheses.timeouts import MOVED_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import RosterMember
@@ -238,9 +239,9 @@ def test_who_was_heard_just_before_did_not_expire(ago: int, logged: bool, weight
 def test_the_last_action_of_a_member() -> None:
     rebalance = context(by_client(K.SUBSCRIBE, -9), by_client(K.SUBSCRIBE, 0), by_client(K.SUBSCRIBE, 1), by_client(K.SUBSCRIBE, 0, "b"))
 
-    assert last_heard(rebalance, act(K.LEAVE)) == NOW
-    assert last_heard(rebalance, act(K.LEAVE, who="c")) == 0
-    assert last_heard(context(by_client(K.SUBSCRIBE, -9)), act(K.LEAVE)) == NOW - 9
+    assert last_heard(rebalance.phase, act(K.LEAVE)) == NOW
+    assert last_heard(rebalance.phase, act(K.LEAVE, who="c")) == 0
+    assert last_heard(context(by_client(K.SUBSCRIBE, -9)).phase, act(K.LEAVE)) == NOW - 9
 
 
 @pytest.mark.parametrize(("lost_in", "lost"), [([5], True), ([4], False), ([], False)])

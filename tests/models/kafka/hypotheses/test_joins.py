@@ -24,7 +24,7 @@ from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.kafka.observations.roster import RosterMember
 from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US
 from models.units import US_PER_MS
-from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started
+from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started, taking
 from tests.models.kafka.hypotheses.test_departures import of, shares
 from tests.models.kafka.reconstruction.lines import line
 
@@ -114,8 +114,8 @@ def test_a_later_line_tells_of_the_former_self() -> None:
     ],
 )
 def test_who_went_is_who_had_come(arrival: MemberAction, departure: MemberAction, same: bool) -> None:
-    assert has_gone_as_it_came(context(), arrival, departure) is same
-    assert not has_gone_as_it_came(context(last=("c",)), act(K.JOIN, 0, "c", member=""), act(K.LEAVE, 5, "c"))
+    assert taking(has_gone_as_it_came, context(), arrival, departure) is same
+    assert not taking(has_gone_as_it_came, context(last=("c",)), act(K.JOIN, 0, "c", member=""), act(K.LEAVE, 5, "c"))
 
 
 def test_others_that_left_and_came_back() -> None:
@@ -356,18 +356,18 @@ def test_who_was_evicted_comes_back() -> None:
     ],
 )
 def test_lines_show_that_a_group_had_members(action: MemberAction, had: bool) -> None:
-    assert had_members(context(action, **UNKNOWN)) is had  # type: ignore[arg-type]
+    assert had_members(context(action, **UNKNOWN).phase) is had  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [K.LEAVE, K.FENCED, K.POLL_TIMEOUT])
 def test_who_gave_up_partitions_may_have_gone(kind: ActionKind) -> None:
-    assert not had_members(context(by_client(K.REVOKE), by_client(kind, -9), **UNKNOWN))  # type: ignore[arg-type]
-    assert had_members(context(by_client(K.REVOKE), by_client(kind, -LOOK_BACK_US), **UNKNOWN))  # type: ignore[arg-type]
+    assert not had_members(context(by_client(K.REVOKE), by_client(kind, -9), **UNKNOWN).phase)  # type: ignore[arg-type]
+    assert had_members(context(by_client(K.REVOKE), by_client(kind, -LOOK_BACK_US), **UNKNOWN).phase)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("why", "had"), [("UNKNOWN_MEMBER_ID", False), ("MEMBER_ID_REQUIRED", True), (None, True)])
 def test_who_is_refused_as_unknown_gave_up_partitions_of_a_group_that_may_be_empty(why: str | None, had: bool) -> None:
-    assert had_members(context(by_client(K.REVOKE, -2), by_client(K.JOIN_FAILED, -1, why=why), **UNKNOWN)) is had  # type: ignore[arg-type]
+    assert had_members(context(by_client(K.REVOKE, -2), by_client(K.JOIN_FAILED, -1, why=why), **UNKNOWN).phase) is had  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

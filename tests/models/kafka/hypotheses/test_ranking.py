@@ -177,7 +177,7 @@ SAYS = by_client(K.REJOIN, -9, "a")
 def test_a_join_of_which_the_request_log_says_that_it_was_refused_triggers_nothing(requests: list[MemberAction], triggers: bool) -> None:
     trigger = find_trigger(context(*requests, SAYS))
 
-    assert (trigger is not None and context().actor(trigger) == "a") is triggers
+    assert (trigger is not None and context().phase.actor(trigger) == "a") is triggers
 
 
 def test_a_member_that_missed_a_generation_leaves_in_vain() -> None:
@@ -363,7 +363,7 @@ def test_a_reason_decides() -> None:
 
 def test_the_text_of_a_trigger() -> None:
     def text(action: MemberAction | None, *actions: MemberAction, **values: object) -> str | None:
-        return trigger_text(context(*actions, **values), Ranking([Hypothesis(Cause.UNKNOWN, 1.0)], action))  # type: ignore[arg-type]
+        return trigger_text(context(*actions, **values).phase, Ranking([Hypothesis(Cause.UNKNOWN, 1.0)], action))  # type: ignore[arg-type]
 
     assert text(None, started=started(reason="words")) == "words"
     assert text(None) is None
@@ -385,4 +385,6 @@ def test_a_wish_stands_before_its_request(at: int, counts: bool) -> None:
     wish = by_client(K.WANTS_REJOIN, at, why="own")
     ranking = Ranking([Hypothesis(Cause.UNKNOWN, 1.0)], act(K.REJOIN, text="line"))
 
-    assert (trigger_text(context(wish, witness=Witness.CLIENT, previous_joined_at=NOW - 2 * LOOK_BACK_US), ranking) != "line") is counts
+    assert (
+        trigger_text(context(wish, witness=Witness.CLIENT, previous_joined_at=NOW - 2 * LOOK_BACK_US).phase, ranking) != "line"
+    ) is counts

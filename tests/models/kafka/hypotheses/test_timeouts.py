@@ -7,13 +7,10 @@ import pytest
 from models.causes import Cause
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses import timeouts
+from models.kafka.hypotheses.context.phase_deadline import LAST_MOMENT_US, TIMEOUT_TOLERANCE_US
+from models.kafka.hypotheses.context.timeouts_in_force import LIKE_IT_MAX, POLL_TIMEOUT_TO_LEAVE_US
 from models.kafka.hypotheses.timeouts import (
-    LAST_MOMENT_US,
-    LIKE_IT_MAX,
     MOVED_US,
-    POLL_TIMEOUT_TO_LEAVE_US,
-    TIMEOUT_TOLERANCE_US,
     ends_planned_delay,
     ends_probing_interval,
     evicted_unlogged,
@@ -21,13 +18,8 @@ from models.kafka.hypotheses.timeouts import (
     had_coordinator_moved,
     has_polled_in_time,
     is_echo,
-    max_poll_interval_ms,
     numbers_of,
-    phase_deadline_us,
     poll_rhythm,
-    rebalance_timeout_us,
-    session_timeout_ms,
-    session_timeout_us,
     store_rhythm,
 )
 from models.kafka.observations.actions import ActionKind, MemberAction
@@ -46,7 +38,7 @@ from models.tolerances import (
     WHOLE_SECONDS_MIN_US,
 )
 from models.units import US_PER_MS
-from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context
+from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context, taking
 from tests.models.kafka.reconstruction.lines import line
 
 K = ActionKind
@@ -66,14 +58,14 @@ def ended_before(lag: int, **values: object) -> RebalanceWindow:
 
 
 def test_the_longest_timeouts_of_members_count() -> None:
-    assert rebalance_timeout_us(context(members=[A, B])) == 60_000 * US_PER_MS
-    assert rebalance_timeout_us(context(members=[A, B], first=("b",))) == 40_000 * US_PER_MS
-    assert rebalance_timeout_us(context()) is None
-    assert rebalance_timeout_us(context(facts=ClusterFacts(rebalance_timeout_ms=7))) == 7_000
-    assert session_timeout_us(context(members=[A, B])) == SESSION_US
-    assert session_timeout_us(context(settings={"a": {"session_timeout_ms": 7}, "b": {"other": 9}})) == 7_000
-    assert session_timeout_us(context(facts=ClusterFacts(session_timeout_ms=7))) == 7_000
-    assert session_timeout_us(context()) == DEFAULT_SESSION_TIMEOUTS_MS[0] * US_PER_MS
+    assert context(members=[A, B]).timeouts.longest_rebalance_us == 60_000 * US_PER_MS
+    assert context(members=[A, B], first=("b",)).timeouts.longest_rebalance_us == 40_000 * US_PER_MS
+    assert context().timeouts.longest_rebalance_us is None
+    assert context(facts=ClusterFacts(rebalance_timeout_ms=7)).timeouts.longest_rebalance_us == 7_000
+    assert context(members=[A, B]).timeouts.longest_session_us == SESSION_US
+    assert context(settings={"a": {"session_timeout_ms": 7}, "b": {"other": 9}}).timeouts.longest_session_us == 7_000
+    assert context(facts=ClusterFacts(session_timeout_ms=7)).timeouts.longest_session_us == 7_000
+    assert context().timeouts.longest_session_us == DEFAULT_SESSION_TIMEOUTS_MS[0] * US_PER_MS
 
 
 @pytest.mark.parametrize(
@@ -91,8 +83,8 @@ def test_the_longest_timeouts_of_members_count() -> None:
 def test_a_member_heard_of_another_coordinator(at: int, why: str | None, who: str, moved: bool) -> None:
     removed = act(K.FENCED)
 
-    assert had_coordinator_moved(context(removed, act(K.LOST_COORDINATOR, at, who, why=why)), removed) is moved
-    assert not had_coordinator_moved(context(removed, act(K.START, at, who, why=why)), removed)
+    assert had_coordinator_moved(context(removed, act(K.LOST_COORDINATOR, at, who, why=why)).phase, removed) is moved
+    assert not had_coordinator_moved(context(removed, act(K.START, at, who, why=why)).phase, removed)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +104,7 @@ def test_a_rebalance_follows_a_load_within_a_session(loaded: int | None, previou
     load = line("GroupLoaded", NOW - loaded) if loaded is not None else None
     ended_at = NOW - previous if previous is not None else None
 
-    assert follows_load(context(members=[B], load_before=load, previous_ended_at=ended_at)) is follows
+    assert taking(follows_load, context(members=[B], load_before=load, previous_ended_at=ended_at)) is follows
 
 
 @pytest.mark.parametrize(
@@ -133,9 +125,9 @@ def test_a_phase_ends_by_its_timeout(over: int, known: bool, expected: bool) -> 
     timeout = 60_000 * US_PER_MS
     values = {"members": [A, B] if known else [], "members_after": 1, "last": ("a",)} | ended(timeout + over)
 
-    assert phase_deadline_us(context(**values)) == (timeout if expected else None)  # type: ignore[arg-type]
+    assert context(**values).deadline.passed_after_us == (timeout if expected else None)  # type: ignore[arg-type]
     for change in ({"started": None}, {"joined": None}, {"state_before": State.EMPTY}, {"outcome": "empty"}):
-        assert phase_deadline_us(context(**values | change)) is None  # type: ignore[arg-type]
+        assert context(**values | change).deadline.passed_after_us is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -151,15 +143,15 @@ def test_a_phase_ends_by_its_timeout(over: int, known: bool, expected: bool) -> 
     ],
 )
 def test_whole_seconds_reveal_a_timeout(lasted: int, members_after: int | None, expected: int | None) -> None:
-    assert phase_deadline_us(context(last=("a",), members_after=members_after, **ended(lasted))) == expected  # type: ignore[arg-type]
+    assert context(last=("a",), members_after=members_after, **ended(lasted)).deadline.passed_after_us == expected  # type: ignore[arg-type]
 
 
 def test_an_initial_delay_is_no_timeout() -> None:
     facts, values = ClusterFacts(initial_delay_ms=6_000), {"last": ("a",)} | ended(6 * SECOND)
 
-    assert phase_deadline_us(context(facts=facts, state_before=None, **values)) is None  # type: ignore[arg-type]
-    assert phase_deadline_us(context(facts=facts, **values)) == 6 * SECOND  # type: ignore[arg-type]
-    assert phase_deadline_us(context(facts=facts, state_before=None, last=("a",), **ended(7 * SECOND))) == 7 * SECOND  # type: ignore[arg-type]
+    assert context(facts=facts, state_before=None, **values).deadline.passed_after_us is None  # type: ignore[arg-type]
+    assert context(facts=facts, **values).deadline.passed_after_us == 6 * SECOND  # type: ignore[arg-type]
+    assert context(facts=facts, state_before=None, last=("a",), **ended(7 * SECOND)).deadline.passed_after_us == 7 * SECOND  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +172,7 @@ def test_an_initial_delay_is_no_timeout() -> None:
     ],
 )
 def test_the_last_one_that_was_missing_may_have_ended_it(actions: list[MemberAction], values: dict[str, object], ends: bool) -> None:
-    assert (phase_deadline_us(context(*actions, **{"last": ("a",)} | ended(6 * SECOND) | values)) is not None) is ends  # type: ignore[arg-type]
+    assert (context(*actions, **{"last": ("a",)} | ended(6 * SECOND) | values).deadline.passed_after_us is not None) is ends  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -189,10 +181,10 @@ def test_the_last_one_that_was_missing_may_have_ended_it(actions: list[MemberAct
 def test_who_expires_within_a_session_was_evicted(after: int, evicted: bool) -> None:
     expiry = act(K.EXPIRE, 40 * SECOND + after, "b")
     values = {"members": [B], "last": ("a",)}
-    assert evicted_unlogged(context(expiry, **values | ended(40 * SECOND))) == ([expiry] if evicted else [])  # type: ignore[arg-type]
-    assert evicted_unlogged(context(act(K.LEAVE, 40 * SECOND + after, "b"), **values | ended(40 * SECOND))) == []  # type: ignore[arg-type]
-    assert evicted_unlogged(context(expiry, **values | ended(41 * SECOND))) == []  # type: ignore[arg-type]
-    assert evicted_unlogged(context(expiry, joined=None, members=[B])) == []
+    assert taking(evicted_unlogged, context(expiry, **values | ended(40 * SECOND))) == ([expiry] if evicted else [])  # type: ignore[arg-type]
+    assert taking(evicted_unlogged, context(act(K.LEAVE, 40 * SECOND + after, "b"), **values | ended(40 * SECOND))) == []  # type: ignore[arg-type]
+    assert taking(evicted_unlogged, context(expiry, **values | ended(41 * SECOND))) == []  # type: ignore[arg-type]
+    assert taking(evicted_unlogged, context(expiry, joined=None, members=[B])) == []
 
 
 @pytest.mark.parametrize(
@@ -214,8 +206,8 @@ def test_an_expiry_echoes_an_eviction(since: int, lasted: int, values: dict[str,
     for name, value in values.items():
         setattr(previous, name, value)
 
-    assert is_echo(context(members=[B], previous=previous), act(K.EXPIRE)) is echo
-    assert not is_echo(context(members=[B], previous=None), act(K.EXPIRE))
+    assert taking(is_echo, context(members=[B], previous=previous), act(K.EXPIRE)) is echo
+    assert not taking(is_echo, context(members=[B], previous=None), act(K.EXPIRE))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +226,7 @@ def test_an_expiry_echoes_an_eviction(since: int, lasted: int, values: dict[str,
 def test_usual_timeouts_and_whole_seconds_end_a_phase_before(lasted: int, members_after: int | None, echo: bool) -> None:
     times = {"started": line("RebalanceStarted", NOW - 9 - lasted), "joined": line("GenerationStarted", NOW - 9)}
 
-    assert is_echo(context(previous=before(members_after=members_after, **times)), act(K.EXPIRE)) is echo
+    assert taking(is_echo, context(previous=before(members_after=members_after, **times)), act(K.EXPIRE)) is echo
 
 
 @pytest.mark.parametrize(
@@ -244,35 +236,35 @@ def test_usual_timeouts_and_whole_seconds_end_a_phase_before(lasted: int, member
 def test_late_polls_have_a_rhythm(lag: int, rhythm: int) -> None:
     previous = ended_before(lag)
 
-    assert poll_rhythm(context(members=[A], previous=previous)) == rhythm
-    assert poll_rhythm(context(previous=previous)) == rhythm, "60 s is usual"
+    assert taking(poll_rhythm, context(members=[A], previous=previous)) == rhythm
+    assert taking(poll_rhythm, context(previous=previous)) == rhythm, "60 s is usual"
     assert (
-        poll_rhythm(context(members=[A], previous=previous, lags=[60 * SECOND, 63 * SECOND, 63 * SECOND + 1, 60 * SECOND - 1]))
+        taking(poll_rhythm, context(members=[A], previous=previous, lags=[60 * SECOND, 63 * SECOND, 63 * SECOND + 1, 60 * SECOND - 1]))
         == 2 * rhythm
     )
-    assert poll_rhythm(context(members=[A], previous=before(outcome="superseded", ended_at=NOW - lag))) == 0
-    assert poll_rhythm(context(members=[A], previous=None)) == 0
+    assert taking(poll_rhythm, context(members=[A], previous=before(outcome="superseded", ended_at=NOW - lag))) == 0
+    assert taking(poll_rhythm, context(members=[A], previous=None)) == 0
 
 
 @pytest.mark.parametrize(("over", "rhythm"), [(POLL_SLACK_US, 1), (POLL_SLACK_US + 1, 0)])
 def test_the_slack_of_a_long_interval_is_bounded(over: int, rhythm: int) -> None:
-    assert poll_rhythm(context(previous=ended_before(300 * SECOND + over))) == rhythm
+    assert taking(poll_rhythm, context(previous=ended_before(300 * SECOND + over))) == rhythm
 
 
 @pytest.mark.parametrize(("over", "just"), [(-1, False), (0, True), (STORE_SLACK_US, True), (STORE_SLACK_US + 1, False)])
 def test_writes_given_up_have_a_rhythm(over: int, just: bool) -> None:
     lag = STORE_TIMEOUT_US + over
-    assert store_rhythm(context(previous=ended_before(lag))) == (1 if just else 0)
+    assert taking(store_rhythm, context(previous=ended_before(lag))) == (1 if just else 0)
     lags = [9, STORE_TIMEOUT_US + 1, lag, STORE_TIMEOUT_US + 2, 9, STORE_TIMEOUT_US]
-    assert store_rhythm(context(previous=ended_before(lag), lags=lags)) == (0 if not just else 3 if lag != STORE_TIMEOUT_US else 1)
+    assert taking(store_rhythm, context(previous=ended_before(lag), lags=lags)) == (0 if not just else 3 if lag != STORE_TIMEOUT_US else 1)
 
 
 @pytest.mark.parametrize(("over", "ends"), [(-1, False), (0, True), (POLL_SLACK_US, True), (POLL_SLACK_US + 1, False)])
 def test_planned_delays_end(over: int, ends: bool) -> None:
-    assert ends_planned_delay(context(previous=ended_before(CONNECT_DELAY_US + over))) is ends
-    assert ends_probing_interval(context(previous=ended_before(PROBING_US + over))) is ends
-    assert not ends_planned_delay(context(previous=None))
-    assert not ends_probing_interval(context(previous=None))
+    assert ends_planned_delay(context(previous=ended_before(CONNECT_DELAY_US + over)).phase) is ends
+    assert ends_probing_interval(context(previous=ended_before(PROBING_US + over)).phase) is ends
+    assert not ends_planned_delay(context(previous=None).phase)
+    assert not ends_probing_interval(context(previous=None).phase)
 
 
 # -- polls in time ---------------------------------------------------------------------------------------------
@@ -293,11 +285,11 @@ def test_each_member_polled_as_the_rebalance_before_began(began: int, polled: bo
     previous = before(started=line("RebalanceStarted", NOW + began))
     values = {"members": [A], "previous": previous}
 
-    assert has_polled_in_time(context(**values), act(K.LEAVE), "a") is polled  # type: ignore[arg-type]
-    assert has_polled_in_time(context(**values), None, "a") is polled  # type: ignore[arg-type]
-    assert not has_polled_in_time(context(**values, first=("b",)), act(K.LEAVE), "a")  # type: ignore[arg-type]
-    assert not has_polled_in_time(context(**values), act(K.LEAVE), None)  # type: ignore[arg-type]
-    assert not has_polled_in_time(context(previous=previous), act(K.LEAVE), "a")
+    assert taking(has_polled_in_time, context(**values), act(K.LEAVE), "a") is polled  # type: ignore[arg-type]
+    assert taking(has_polled_in_time, context(**values), None, "a") is polled  # type: ignore[arg-type]
+    assert not taking(has_polled_in_time, context(**values, first=("b",)), act(K.LEAVE), "a")  # type: ignore[arg-type]
+    assert not taking(has_polled_in_time, context(**values), act(K.LEAVE), None)  # type: ignore[arg-type]
+    assert not taking(has_polled_in_time, context(previous=previous), act(K.LEAVE), "a")
 
 
 @pytest.mark.parametrize(
@@ -312,7 +304,7 @@ def test_each_member_polled_as_the_rebalance_before_began(began: int, polled: bo
     ],
 )
 def test_who_joined_had_polled(join: MemberAction, polled: bool) -> None:
-    assert has_polled_in_time(context(join, members=[A], previous=None), act(K.LEAVE), "a") is polled
+    assert taking(has_polled_in_time, context(join, members=[A], previous=None), act(K.LEAVE), "a") is polled
 
 
 # -- settings ----------------------------------------------------------------------------------------------------
@@ -320,27 +312,27 @@ def test_who_joined_had_polled(join: MemberAction, polled: bool) -> None:
 
 def test_timeouts_are_the_members_own_or_others() -> None:
     other = act(K.LEAVE, who="x", member="X")
-    assert session_timeout_ms(context(members=[A, B]), act(K.LEAVE), "a") == 10_000
-    assert session_timeout_ms(context(members=[B]), act(K.LEAVE), "a") == 30_000
-    assert session_timeout_ms(context(members=[A, B]), None, "b") == 30_000
-    assert session_timeout_ms(context(settings={"x": {"session_timeout_ms": 5}, "y": {"session_timeout_ms": 6}}), other, "y") == 6
-    assert session_timeout_ms(context(settings={"x": {"other": 1}, "z": {"session_timeout_ms": 6}}), other, "y") == 6
-    assert session_timeout_ms(context(facts=ClusterFacts(session_timeout_ms=9)), other, "x") == 9
-    assert session_timeout_ms(context(), None, None) is None
-    assert max_poll_interval_ms(context(members=[A, B]), act(K.LEAVE), "a") == 60_000
-    assert max_poll_interval_ms(context(settings={"x": {"max_poll_interval_ms": 5}}), other, "x") == 5
-    assert max_poll_interval_ms(context(facts=ClusterFacts(rebalance_timeout_ms=9)), other, "x") == 9
+    assert context(members=[A, B]).timeouts.session_ms(act(K.LEAVE), "a") == 10_000
+    assert context(members=[B]).timeouts.session_ms(act(K.LEAVE), "a") == 30_000
+    assert context(members=[A, B]).timeouts.session_ms(None, "b") == 30_000
+    assert context(settings={"x": {"session_timeout_ms": 5}, "y": {"session_timeout_ms": 6}}).timeouts.session_ms(other, "y") == 6
+    assert context(settings={"x": {"other": 1}, "z": {"session_timeout_ms": 6}}).timeouts.session_ms(other, "y") == 6
+    assert context(facts=ClusterFacts(session_timeout_ms=9)).timeouts.session_ms(other, "x") == 9
+    assert context().timeouts.session_ms(None, None) is None
+    assert context(members=[A, B]).timeouts.max_poll_interval_ms(act(K.LEAVE), "a") == 60_000
+    assert context(settings={"x": {"max_poll_interval_ms": 5}}).timeouts.max_poll_interval_ms(other, "x") == 5
+    assert context(facts=ClusterFacts(rebalance_timeout_ms=9)).timeouts.max_poll_interval_ms(other, "x") == 9
     capped = line("SettingCapped", NOW, effective=77)
     facts = ClusterFacts(
         capped={("orders", "group.session.timeout.ms"): capped, ("x", "session.timeout.ms"): line("SettingCapped", NOW, effective=1)}
     )
-    assert session_timeout_ms(context(members=[A], facts=facts), act(K.LEAVE), "a") == 77
+    assert context(members=[A], facts=facts).timeouts.session_ms(act(K.LEAVE), "a") == 77
 
 
 def test_few_others_are_searched() -> None:
     names = [f"m{number}" for number in range(LIKE_IT_MAX)]
-    assert max_poll_interval_ms(context(members=[A], first=[*names[1:], "a"], last=()), None, None) == 60_000
-    assert max_poll_interval_ms(context(members=[A], first=[*names, "a"], last=()), None, None) is None
+    assert context(members=[A], first=[*names[1:], "a"], last=()).timeouts.max_poll_interval_ms(None, None) == 60_000
+    assert context(members=[A], first=[*names, "a"], last=()).timeouts.max_poll_interval_ms(None, None) is None
 
 
 # -- measurements ------------------------------------------------------------------------------------------------
@@ -349,7 +341,7 @@ def test_few_others_are_searched() -> None:
 def numbers(
     cause: Cause, *actions: MemberAction, gone_at: dict[str, int] | None = None, others: tuple[MemberAction, ...] = (), **values: object
 ) -> dict[str, float]:
-    measured = numbers_of(context(*actions, *others, **values), cause, list(actions), gone_at or {})  # type: ignore[arg-type]
+    measured = taking(numbers_of, context(*actions, *others, **values), cause, list(actions), gone_at or {})  # type: ignore[arg-type]
     return {name: value for name, value in measured.items() if name.endswith(("after_ms", "silent_ms", "absent_ms"))}
 
 
@@ -404,14 +396,13 @@ def test_an_interval_that_is_longer_than_the_membership_is_not_in_force(
     member = RosterMember("A", "a", rebalance_timeout_ms=60_000, first_seen_at=NOW + seen if seen is not None else None)
     leave = act(K.LEAVE, member="A" if known else "Z")
     values = {"members": [member], "first_generation": {"A": 3} if joined else {}}
-    measured = numbers_of(context(leave, **values), Cause.POLL_TIMEOUT, [leave], {})  # type: ignore[arg-type]
+    measured = taking(numbers_of, context(leave, **values), Cause.POLL_TIMEOUT, [leave], {})  # type: ignore[arg-type]
 
     assert ("max_poll_interval_ms" in measured) is in_force
-    assert timeouts.LIKE_IT_MAX == LIKE_IT_MAX
 
 
 def test_measurements_without_an_action() -> None:
-    assert numbers_of(context(members=[A, B]), Cause.UNKNOWN, [], {}) == {
+    assert taking(numbers_of, context(members=[A, B]), Cause.UNKNOWN, [], {}) == {
         "session_timeout_ms": 10_000, "max_poll_interval_ms": 60_000, "rebalance_timeout_ms": 60_000,
     }  # fmt: skip
-    assert numbers_of(context(last=("a",), **ended(7 * SECOND)), Cause.UNKNOWN, [], {}) == {"rebalance_timeout_ms": 7_000}  # type: ignore[arg-type]
+    assert taking(numbers_of, context(last=("a",), **ended(7 * SECOND)), Cause.UNKNOWN, [], {}) == {"rebalance_timeout_ms": 7_000}  # type: ignore[arg-type]

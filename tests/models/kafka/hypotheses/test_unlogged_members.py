@@ -6,7 +6,7 @@ import pytest
 
 from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
 from models.kafka.observations.actions import ActionKind, MemberAction
-from tests.models.kafka.hypotheses.contexts import SECOND, by_client, context
+from tests.models.kafka.hypotheses.contexts import SECOND, by_client, context, taking
 
 RANGE = {"assignors": {4: "range"}}
 
@@ -33,7 +33,7 @@ def assigned(who: str, *partitions: str, at: int = -99 * SECOND) -> MemberAction
 def test_a_partition_below_the_highest_is_somebodys(of_a: tuple[str, ...], of_b: tuple[str, ...], gap: bool) -> None:
     actions = [assigned("a", *of_a), assigned("b", *of_b)]
 
-    assert gaps_in_assignment(context(*actions, **RANGE)) == (actions if gap else [])  # type: ignore[arg-type]
+    assert taking(gaps_in_assignment, context(*actions, **RANGE)) == (actions if gap else [])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,15 @@ def test_a_partition_below_the_highest_is_somebodys(of_a: tuple[str, ...], of_b:
     ],
 )
 def test_it_is_certain_only_where_the_assignor_gives_out_all_and_each_member_tells(values: dict[str, object], gap: bool) -> None:
-    assert bool(gaps_in_assignment(context(assigned("a", "x-0"), assigned("b", "x-2"), **values))) is gap  # type: ignore[arg-type]
+    assert bool(taking(gaps_in_assignment, context(assigned("a", "x-0"), assigned("b", "x-2"), **values))) is gap  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("at", "gap"), [(-100 * SECOND, False), (1 - 100 * SECOND, True), (0, True), (1, False)])
 def test_assignments_of_the_generation_count(at: int, gap: bool) -> None:
-    assert bool(gaps_in_assignment(context(assigned("a", "x-0"), assigned("b", "x-2", at=at), **RANGE))) is gap  # type: ignore[arg-type]
+    assert bool(taking(gaps_in_assignment, context(assigned("a", "x-0"), assigned("b", "x-2", at=at), **RANGE))) is gap  # type: ignore[arg-type]
 
 
 def test_an_assignment_without_partitions_in_its_line_tells_nothing() -> None:
     silent = by_client(ActionKind.ASSIGNED, -99 * SECOND, "b")
 
-    assert gaps_in_assignment(context(assigned("a", "x-1"), silent, **RANGE)) == []  # type: ignore[arg-type]
+    assert taking(gaps_in_assignment, context(assigned("a", "x-1"), silent, **RANGE)) == []  # type: ignore[arg-type]

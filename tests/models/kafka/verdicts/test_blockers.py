@@ -24,8 +24,8 @@ from models.incidents.person_reasons import (
 )
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.context.phase_deadline import LAST_MOMENT_US
 from models.kafka.hypotheses.hypothesis import PROMPT_US
-from models.kafka.hypotheses.timeouts import LAST_MOMENT_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from models.kafka.verdicts.blockers import CANDIDATES_MAX, SLOW_REJOIN_US, UNNAMED_WAIT_US, blockers

@@ -70,13 +70,13 @@ def root(*others: MemberAction, cause: Cause = Cause.SESSION_TIMEOUT, action: Me
 def test_a_harmful_wait_has_a_root_cause(reason: str, values: dict[str, object], expected: str | None) -> None:
     blockers = [Person(None, None, None, None, reason)]
     window = {"joined": line("GenerationStarted", NOW + HARMFUL_WAIT_US), "ended_at": NOW}
-    assert behind_the_wait(context(**window | values), blockers) == expected  # type: ignore[arg-type]
+    assert behind_the_wait(context(**window | values).phase, blockers) == expected  # type: ignore[arg-type]
     assert root_cause(context(**window | values), Cause.UNKNOWN, [], blockers) == expected  # type: ignore[arg-type]
-    assert behind_the_wait(context(**window | values), []) is None  # type: ignore[arg-type]
+    assert behind_the_wait(context(**window | values).phase, []) is None  # type: ignore[arg-type]
     if reason not in {NEVER_SYNCED, SYNCED_LATE}:
         short = {"joined": line("GenerationStarted", NOW + HARMFUL_WAIT_US - 1)}
-        assert behind_the_wait(context(**window | values | short), blockers) is None  # type: ignore[arg-type]
-        assert behind_the_wait(context(**window | values | {"joined": None}), blockers) is None  # type: ignore[arg-type]
+        assert behind_the_wait(context(**window | values | short).phase, blockers) is None  # type: ignore[arg-type]
+        assert behind_the_wait(context(**window | values | {"joined": None}).phase, blockers) is None  # type: ignore[arg-type]
 
 
 # -- coordinators ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ import pytest
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts, NodeChange
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.window import RebalanceContext, evidence_events, is_logged_after_effect
+from models.kafka.hypotheses.context.join_phase import is_logged_after_effect
+from models.kafka.hypotheses.context.rebalance_context import RebalanceContext, evidence_events
+from models.kafka.hypotheses.context.stated_reasons import listed_actions, named_action, reason_id_in, reason_in
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
 from models.kafka.observations.roster import RosterMember
@@ -34,10 +36,10 @@ AFTER_PREVIOUS = PREVIOUS_JOINED - NOW
 
 
 def test_a_rebalance_starts_with_its_first_line() -> None:
-    assert context().start == NOW
-    assert context(started=None).start == JOINED
-    assert context(started=None, joined=None).start == ENDED
-    assert context(started=None, joined=None, ended_at=None).start == 0
+    assert context().phase.start == NOW
+    assert context(started=None).phase.start == JOINED
+    assert context(started=None, joined=None).phase.start == ENDED
+    assert context(started=None, joined=None, ended_at=None).phase.start == 0
 
 
 @pytest.mark.parametrize(
@@ -54,22 +56,22 @@ def test_a_rebalance_starts_with_its_first_line() -> None:
 def test_a_phase_begins_as_the_last_one_ended(outcome: str, ended_at: int | None, joined_at: int | None, expected: int) -> None:
     previous = before(outcome=outcome, ended_at=ended_at)
 
-    assert context(previous=previous, previous_joined_at=joined_at).join_phase_start == expected
-    assert context(previous=None, previous_joined_at=joined_at).join_phase_start == (joined_at if joined_at is not None else -FOREVER)
+    assert context(previous=previous, previous_joined_at=joined_at).phase.previous_end == expected
+    assert context(previous=None, previous_joined_at=joined_at).phase.previous_end == (joined_at if joined_at is not None else -FOREVER)
 
 
 def test_a_phase_ends_with_its_generation() -> None:
-    assert context().join_phase_end == JOINED
-    assert context(outcome="empty").join_phase_end == JOINED + STRAGGLER_US
-    assert context(joined=None).join_phase_end == ENDED
-    assert context(joined=None, ended_at=None).join_phase_end == FOREVER
+    assert context().phase.end == JOINED
+    assert context(outcome="empty").phase.end == JOINED + STRAGGLER_US
+    assert context(joined=None).phase.end == ENDED
+    assert context(joined=None, ended_at=None).phase.end == FOREVER
 
 
 @pytest.mark.parametrize(("at", "inside"), [(AFTER_PREVIOUS, False), (AFTER_PREVIOUS + 1, True), (PHASE, True), (PHASE + 1, False)])
 def test_actions_of_a_rebalance_stand_between_two_phases(at: int, inside: bool) -> None:
-    assert bool(list(context(act(K.JOIN, at)).actions_of(K.JOIN, K.LEAVE))) is inside
-    assert list(context(act(K.JOIN, at)).actions_of(K.LEAVE)) == []
-    assert list(context(act(K.JOIN, at), act(K.LEAVE, at)).actions_of(K.LEAVE)) == ([act(K.LEAVE, at)] if inside else [])
+    assert bool(list(context(act(K.JOIN, at)).phase.actions_of(K.JOIN, K.LEAVE))) is inside
+    assert list(context(act(K.JOIN, at)).phase.actions_of(K.LEAVE)) == []
+    assert list(context(act(K.JOIN, at), act(K.LEAVE, at)).phase.actions_of(K.LEAVE)) == ([act(K.LEAVE, at)] if inside else [])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_some_leaves_are_logged_after_their_effect(at: int, next_at: int | None,
     assert is_logged_after_effect(leave)
     assert not is_logged_after_effect(act(K.LEAVE, at, name="MemberLeft"))
     assert not is_logged_after_effect(act(K.LEAVE, at, session_timeout_ms=9))
-    assert bool(list(context(leave, following=following).actions_of(K.LEAVE))) is inside
+    assert bool(list(context(leave, following=following).phase.actions_of(K.LEAVE))) is inside
 
 
 @pytest.mark.parametrize(
@@ -107,24 +109,24 @@ def test_some_leaves_are_logged_after_their_effect(at: int, next_at: int | None,
     ],
 )
 def test_a_departure_counts_that_the_coordinator_knew(action: MemberAction, effective: bool) -> None:
-    assert context(action).is_effective(action) is effective
+    assert context(action).departures.is_effective(action) is effective
 
 
 @pytest.mark.parametrize(("joined_at", "effective"), [(1, True), (2, False), (3, False)])
 def test_who_joined_meanwhile_may_leave(joined_at: int, effective: bool) -> None:
     leave = by_client(K.LEAVE, 2, "c")
 
-    assert context(act(K.JOIN, joined_at, "c"), leave, last=("a", "b", "c")).is_effective(leave) is effective
-    assert context(leave, first=()).is_effective(leave)
+    assert context(act(K.JOIN, joined_at, "c"), leave, last=("a", "b", "c")).departures.is_effective(leave) is effective
+    assert context(leave, first=()).departures.is_effective(leave)
 
 
 def test_members_of_both_generations() -> None:
-    assert context().members_before == {"a": "A", "b": "B"}
-    assert context(state_before=State.EMPTY).members_before == {}
-    assert context(generation_before=None).members_before == {}
-    assert context(generation_after=None).members_after == {}
-    assert [context(members_after=count).knows_all_after for count in (None, 0, 1, 2, 3)] == [False, False, False, True, False]
-    assert not context(members_after=0, last=()).knows_all_after
+    assert context().members.before == {"a": "A", "b": "B"}
+    assert context(state_before=State.EMPTY).members.before == {}
+    assert context(generation_before=None).members.before == {}
+    assert context(generation_after=None).members.after == {}
+    assert [context(members_after=count).members.are_all_known_after for count in (None, 0, 1, 2, 3)] == [False, False, False, True, False]
+    assert not context(members_after=0, last=()).members.are_all_known_after
 
 
 # -- who is new ------------------------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ def test_members_of_both_generations() -> None:
     ],
 )
 def test_a_new_member_was_not_in_the_generation_before(action: MemberAction, values: dict[str, object], new: bool) -> None:
-    assert context(action, **values).is_new(action) is new  # type: ignore[arg-type]
+    assert context(action, **values).members.is_new(action) is new  # type: ignore[arg-type]
 
 
 def _with_ids(last: str | None, **values: object) -> RebalanceContext:
@@ -155,13 +157,13 @@ def _with_ids(last: str | None, **values: object) -> RebalanceContext:
 
 def test_a_client_with_another_id_is_new() -> None:
     action = by_client(K.REJOIN)
-    assert _with_ids("A2").is_new(action)
-    assert not _with_ids("A").is_new(action)
-    assert not _with_ids(None).is_new(action)
-    assert not _with_ids("A2", shared={"a"}).is_new(action)
-    assert not _with_ids("A2").is_new(by_request(K.REJOIN))
-    assert not _with_ids("A2", members=[RosterMember("A2", instance_id="i")]).is_new(action)
-    assert _with_ids("A2", members=[RosterMember("A2")]).is_new(action)
+    assert _with_ids("A2").members.is_new(action)
+    assert not _with_ids("A").members.is_new(action)
+    assert not _with_ids(None).members.is_new(action)
+    assert not _with_ids("A2", shared={"a"}).members.is_new(action)
+    assert not _with_ids("A2").members.is_new(by_request(K.REJOIN))
+    assert not _with_ids("A2", members=[RosterMember("A2", instance_id="i")]).members.is_new(action)
+    assert _with_ids("A2", members=[RosterMember("A2")]).members.is_new(action)
 
 
 OUT_SINCE = {"generations": {4: {"b": "B"}, 5: {"a": "A2", "b": "B"}}, "tell_joins": {"a"}, "first_generation": {"A": 1, "A2": 5, "B": 1}}
@@ -185,7 +187,7 @@ OF_A = [RosterMember("A", client_id="a"), RosterMember("A2", client_id="a")]
 def test_a_client_is_new_that_was_out_for_longer_than_generations_are_known(values: dict[str, object], new: bool) -> None:
     action = by_client(K.REJOIN, member="")
 
-    assert context(action, members=OF_A, **OUT_SINCE | values).is_new(action) is new  # type: ignore[arg-type]
+    assert context(action, members=OF_A, **OUT_SINCE | values).members.is_new(action) is new  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -202,9 +204,9 @@ def test_a_client_had_its_id_before_its_log_begins(values: dict[str, object], at
     action = by_client(K.REJOIN, member="X")
     rebalance = context(action, by_client(K.JOIN_FAILED, at, why=why), first_generation={"X": 5}, **values)  # type: ignore[arg-type]
 
-    assert rebalance.is_new(action) is new
+    assert rebalance.members.is_new(action) is new
     other = context(action, by_client(K.JOIN_FAILED, -5, "b", why="MEMBER_ID_REQUIRED"), first_generation={"X": 5}, previous=None, first=())
-    assert not other.is_new(action)
+    assert not other.members.is_new(action)
 
 
 @pytest.mark.parametrize(
@@ -221,17 +223,17 @@ def test_a_client_had_its_id_before_its_log_begins(values: dict[str, object], at
 )
 def test_a_member_missed_the_generation_before(generations: dict[int, dict[str, str]], kind: ActionKind, missed: bool) -> None:
     action = by_client(kind)
-    assert context(action, generations=generations, tell_joins={"a"}).has_missed_generation(action) is missed
-    assert not context(action, generations=generations).has_missed_generation(action)
-    assert not context(action, generations=generations, tell_joins={"a"}, generation_before=None).has_missed_generation(action)
+    assert context(action, generations=generations, tell_joins={"a"}).members.has_missed_generation(action) is missed
+    assert not context(action, generations=generations).members.has_missed_generation(action)
+    assert not context(action, generations=generations, tell_joins={"a"}, generation_before=None).members.has_missed_generation(action)
     told = context(action, act(K.EXPIRE), generations=generations, tell_joins={"a"})
-    assert not told.has_missed_generation(action)
+    assert not told.members.has_missed_generation(action)
     of_others = context(action, act(K.EXPIRE, who="b"), generations=generations, tell_joins={"a"})
-    assert of_others.has_missed_generation(action) is missed
+    assert of_others.members.has_missed_generation(action) is missed
     by_clients = context(action, act(K.EXPIRE), generations=generations, tell_joins={"a"}, witness=Witness.CLIENT)
-    assert by_clients.has_missed_generation(action) is missed
+    assert by_clients.members.has_missed_generation(action) is missed
     if missed:
-        assert context(action, generations=generations, tell_joins={"a"}).is_new(action) is (kind is K.REJOIN)
+        assert context(action, generations=generations, tell_joins={"a"}).members.is_new(action) is (kind is K.REJOIN)
 
 
 # -- joiners ---------------------------------------------------------------------------------------------------
@@ -270,7 +272,7 @@ def test_joiners_are_the_first_joins_of_new_members(
 ) -> None:
     rebalance = context(*actions, **values)  # type: ignore[arg-type]
 
-    assert {actor: action.at - NOW for actor, action in rebalance.joiners.items()} == joiners
+    assert {actor: action.at - NOW for actor, action in rebalance.arrivals.by_actor.items()} == joiners
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_joiners_are_the_first_joins_of_new_members(
 def test_the_next_rebalance_tells_which_generation_this_one_made(following: RebalanceWindow | None, is_joiner: bool) -> None:
     asked, answered = act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c", generation=6)
 
-    assert bool(context(asked, answered, generation_after=None, joined=None, following=following).joiners) is is_joiner
+    assert bool(context(asked, answered, generation_after=None, joined=None, following=following).arrivals.by_actor) is is_joiner
 
 
 @pytest.mark.parametrize(("away", "late"), [(0, True), (CLOCK_TOLERANCE_US - 1, True), (CLOCK_TOLERANCE_US, False), (-1, False)])
@@ -295,8 +297,8 @@ def test_who_asked_as_the_last_phase_ended_came_too_late(away: int, late: bool) 
     at = AFTER_PREVIOUS - away
     asked, answered = act(K.JOIN, at, "c"), act(K.JOINED, 5, "c", generation=5)
 
-    assert bool(context(asked, answered).late_joiners) is late
-    assert context(asked, act(K.JOINED, 5, "c", generation=4)).late_joiners == []
+    assert bool(context(asked, answered).arrivals.late) is late
+    assert context(asked, act(K.JOINED, 5, "c", generation=4)).arrivals.late == []
 
 
 def _node(at: int, node: str, kind: str) -> NodeChange:
@@ -323,8 +325,8 @@ def test_after_a_coordinator_was_lost_joins_go_to_the_next(
 ) -> None:
     known = ClusterFacts(node_changes=facts)
 
-    assert ("c" in context(action, *others, facts=known, outcome="coordinator_lost").joiners) is joins
-    assert "c" in context(action, *others, facts=known).joiners
+    assert ("c" in context(action, *others, facts=known, outcome="coordinator_lost").arrivals.by_actor) is joins
+    assert "c" in context(action, *others, facts=known).arrivals.by_actor
 
 
 @pytest.mark.parametrize(
@@ -343,7 +345,7 @@ def test_where_no_coordinators_line_names_it_members_tell_which_one_was_lost(wit
     finds = [by_client(K.START, 9 if name == "c" else -9, name, node=node) for name, node in nodes.items()]
     rebalance = context(by_client(K.JOIN, 9, "c"), *finds, outcome="coordinator_lost", node=None, witness=witness)
 
-    assert ("c" in rebalance.joiners) is joins
+    assert ("c" in rebalance.arrivals.by_actor) is joins
 
 
 # -- unlogged changes --------------------------------------------------------------------------------------------
@@ -363,11 +365,11 @@ def test_where_no_coordinators_line_names_it_members_tell_which_one_was_lost(wit
     ],
 )
 def test_members_that_are_missing_left_unlogged(values: dict[str, object], gone: list[str]) -> None:
-    departures = context(**{"last": ("a",)} | values).inferred_departures  # type: ignore[arg-type]
+    departures = context(**{"last": ("a",)} | values).departures.inferred  # type: ignore[arg-type]
 
     assert [departure.client_id for departure in departures] == gone
     assert {(departure.kind, departure.member_id) for departure in departures} <= {(K.LEAVE, "B")}
-    assert context(act(K.LEAVE, PHASE, "b"), **{"last": ("a",)} | values).inferred_departures == []  # type: ignore[arg-type]
+    assert context(act(K.LEAVE, PHASE, "b"), **{"last": ("a",)} | values).departures.inferred == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -385,8 +387,8 @@ def test_members_that_are_missing_left_unlogged(values: dict[str, object], gone:
 def test_members_that_are_new_appeared(values: dict[str, object], new: list[str]) -> None:
     last = {"last": ("a", "b", "c")}
 
-    assert [arrival.client_id for arrival in context(**last | values).appeared] == new  # type: ignore[arg-type]
-    assert context(act(K.JOIN, 0, "c"), **last | values).appeared == []  # type: ignore[arg-type]
+    assert [arrival.client_id for arrival in context(**last | values).arrivals.inferred] == new  # type: ignore[arg-type]
+    assert context(act(K.JOIN, 0, "c"), **last | values).arrivals.inferred == []  # type: ignore[arg-type]
 
 
 # -- first actions -------------------------------------------------------------------------------------------------
@@ -395,44 +397,42 @@ def test_members_that_are_new_appeared(values: dict[str, object], new: list[str]
 def test_the_first_line_of_each_member_counts_unless_the_coordinator_has_one() -> None:
     first, second, certain = by_client(K.LEAVE, 1), by_client(K.LEAVE, 2), act(K.LEAVE, 3)
     rebalance = context(first, second, act(K.LEAVE, 3, None))
-    assert rebalance.first_by_actor(K.LEAVE) == {"a": first}
-    assert rebalance.first_by_actor(K.LEAVE) is rebalance.first_by_actor(K.LEAVE)
-    assert context(first, certain, act(K.LEAVE, 4)).first_by_actor(K.LEAVE) == {"a": certain}
-    assert context(by_client(K.LEAVE, 0, "c")).departed == {}
-    assert list(context(by_client(K.LEAVE, 0, "c")).first_by_actor(K.LEAVE)) == ["c"]
+    assert rebalance.phase.first_by_actor(K.LEAVE) == {"a": first}
+    assert rebalance.phase.first_by_actor(K.LEAVE) is rebalance.phase.first_by_actor(K.LEAVE)
+    assert context(first, certain, act(K.LEAVE, 4)).phase.first_by_actor(K.LEAVE) == {"a": certain}
+    assert context(by_client(K.LEAVE, 0, "c")).departures.by_actor == {}
+    assert list(context(by_client(K.LEAVE, 0, "c")).phase.first_by_actor(K.LEAVE)) == ["c"]
 
 
 @pytest.mark.parametrize(("after", "counts"), [(1, False), (EFFECT_US, False), (EFFECT_US + 1, True)])
 def test_a_leave_that_the_coordinator_dates_later_is_not_of_this_rebalance(after: int, counts: bool) -> None:
     own, later = by_client(K.LEAVE, PHASE), act(K.LEAVE, PHASE + after)
-    assert ("a" in context(own, later).first_by_actor(K.LEAVE)) is counts
-    assert "a" in context(own, act(K.LEAVE, PHASE + after, "b")).first_by_actor(K.LEAVE)
-    assert "a" in context(own, act(K.EXPIRE, PHASE + after)).first_by_actor(K.LEAVE)
-    assert "a" in context(own, by_client(K.LEAVE, PHASE + after)).first_by_actor(K.LEAVE)
-    assert "a" in context(act(K.LEAVE, PHASE), later).first_by_actor(K.LEAVE)
+    assert ("a" in context(own, later).phase.first_by_actor(K.LEAVE)) is counts
+    assert "a" in context(own, act(K.LEAVE, PHASE + after, "b")).phase.first_by_actor(K.LEAVE)
+    assert "a" in context(own, act(K.EXPIRE, PHASE + after)).phase.first_by_actor(K.LEAVE)
+    assert "a" in context(own, by_client(K.LEAVE, PHASE + after)).phase.first_by_actor(K.LEAVE)
+    assert "a" in context(act(K.LEAVE, PHASE), later).phase.first_by_actor(K.LEAVE)
 
 
 def test_a_leave_long_before_that_of_the_coordinator_is_another() -> None:
-    assert "a" in context(by_client(K.LEAVE, PHASE + 5 - EFFECT_US), act(K.LEAVE, PHASE + 6)).first_by_actor(K.LEAVE)
-    assert "a" not in context(by_client(K.LEAVE, PHASE + 6 - EFFECT_US), act(K.LEAVE, PHASE + 6)).first_by_actor(K.LEAVE)
+    assert "a" in context(by_client(K.LEAVE, PHASE + 5 - EFFECT_US), act(K.LEAVE, PHASE + 6)).phase.first_by_actor(K.LEAVE)
+    assert "a" not in context(by_client(K.LEAVE, PHASE + 6 - EFFECT_US), act(K.LEAVE, PHASE + 6)).phase.first_by_actor(K.LEAVE)
 
 
-def test_actions_since_a_time_and_with_one_in_front() -> None:
+def test_actions_since_a_time_and_of_a_kind() -> None:
     first, second, third = act(K.JOIN, 1), act(K.JOIN, 2, "b"), act(K.JOIN, 3)
     rebalance = context(first, second, third)
 
-    assert rebalance.since(NOW + 1) == [second, third]
-    assert rebalance.trigger_first(third, [first, second]) == [third, second]
-    assert rebalance.trigger_first(None, [first, second]) == [first, second]
-    assert rebalance.all_of(K.LEAVE) == ()
-    assert rebalance.all_of(K.JOIN) == [first, second, third]
+    assert rebalance.phase.since(NOW + 1) == [second, third]
+    assert rebalance.phase.all_of(K.LEAVE) == ()
+    assert rebalance.phase.all_of(K.JOIN) == [first, second, third]
 
 
 def test_names_that_several_have() -> None:
     rebalance = context(shared={"a"}, clients={"a"})
 
-    assert [rebalance.is_ambiguous(actor) for actor in ("a", "b", None, "consumer-1")] == [True, False, False, True]
-    assert [rebalance.has_client_log(actor) for actor in ("a", "b", None)] == [True, False, False]
+    assert [rebalance.known.is_ambiguous(actor) for actor in ("a", "b", None, "consumer-1")] == [True, False, False, True]
+    assert [rebalance.known.has_client_log(actor) for actor in ("a", "b", None)] == [True, False, False]
 
 
 # -- reasons -------------------------------------------------------------------------------------------------------
@@ -443,23 +443,21 @@ def test_names_that_several_have() -> None:
 )
 def test_a_reason_names_a_member(reason_id: str, kind: ActionKind) -> None:
     event = started(reason_id=reason_id, reason="words", reason_member_id="A", reason_instance_id="i", client_reason="why")
-    rebalance = context(started=event)
-    action = rebalance.reason_action(event)
+    action = named_action(event)
 
     assert action is not None
     assert (action.kind, action.at, action.member_id, action.instance_id, action.why) == (kind, NOW, "A", "i", "why")
-    assert (rebalance.reason_id, rebalance.reason) == (reason_id, "words")
-    assert rebalance.reason_action(started(reason_id=reason_id)) is None
-    listed = rebalance.reason_actions(K.SYNC_MISSED, started(reason_members=["A", "B"]))
+    assert (reason_id_in(event), reason_in(event)) == (reason_id, "words")
+    assert named_action(started(reason_id=reason_id)) is None
+    listed = listed_actions(K.SYNC_MISSED, started(reason_members=["A", "B"]))
     assert [(each.kind, each.member_id, each.at) for each in listed] == [(K.SYNC_MISSED, "A", NOW), (K.SYNC_MISSED, "B", NOW)]
-    unseen = context(started=None)
-    assert (unseen.reason_id, unseen.reason) == (None, None)
+    assert (reason_id_in(None), reason_in(None)) == (None, None)
 
 
 def test_evidence_stands_in_order_once() -> None:
     extra: Event = line("MembersNotRejoined", NOW + 2 * SECOND)
     rebalance = context(extra=[extra])
     action = act(K.JOIN, 1)
-    events = evidence_events(rebalance, [action, action])
+    events = evidence_events(rebalance.window, [action, action])
 
     assert [event.time_us - NOW for event in events] == [0, 1, 2 * SECOND, PHASE]

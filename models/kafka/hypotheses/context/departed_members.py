@@ -1,0 +1,63 @@
+"""Members that went in one rebalance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
+from models.kafka.hypotheses.context.generation_members import GenerationMembers
+from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
+from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.observations.line_delays import EFFECT_US
+
+
+@dataclass
+class DepartedMembers:
+    """Who went: by leaves and expiries that lines tell, and without one."""
+
+    phase: LoggedJoinPhase
+    members: GenerationMembers
+    arrivals: ArrivedMembers
+    known: GroupKnowledge
+
+    @cached_property
+    def by_actor(self) -> dict[str, MemberAction]:
+        """First effective leave or expiry of each member that went in this rebalance."""
+        gone = self.phase.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE)
+        return self.phase.firsts_among(action for action in gone if self.is_effective(action))
+
+    @cached_property
+    def inferred(self) -> list[MemberAction]:
+        """Members of the generation before that left unlogged.
+
+        No line sees them off, and they are in the next one no more.
+
+        Only if clients' own logs show who is in both generations, or the leader's shows all of the later one.
+        """
+        window, before, after = self.phase.window, self.members.before, self.members.after
+        event = window.started or window.joined
+        if event is None or not (after or window.outcome == "empty"):
+            return []
+        logged = (actor for actor in before if self.members.are_all_known_after or actor in self.known.tell_joins)
+        return [
+            MemberAction(ActionKind.LEAVE, self.phase.start, before[actor], actor, None, None, None, event)
+            for actor in logged
+            if actor not in after and actor not in self.by_actor
+        ]
+
+    def is_effective(self, action: MemberAction) -> bool:
+        """Whether the coordinator in charge still knew who left or expired."""
+        phase, members = self.phase, self.members
+        if action.is_certain and action.event.node not in {None, phase.window.node}:
+            return False
+        if action.at < phase.start - EFFECT_US:
+            return False
+        before, actor = members.before, phase.actor(action)
+        if members.has_missed_generation(action) or members.is_of_the_generation(action):
+            return False  # it acted on an earlier generation, and the next one was made without it
+        if action.is_certain or not before or actor in before:
+            return True
+        joined = self.arrivals.by_actor.get(actor) if actor else None
+        return joined is not None and joined.at < action.at
