@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from models.causes import RootCause
 from models.rows import ROCKETMQ
-from models.tolerances import real
+from models.tolerances import float_tolerance
 from models.units import US_PER_SECOND
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAMELESS = "a member that no line names"
 """Stands for such members among the names of others."""
 
-SHORTEST_SECONDS = real("incidents.shortest_seconds")
+SHORTEST_SECONDS = float_tolerance("incidents.shortest_seconds")
 """Downtimes shorter than this count as none."""
 
 P = TypeVar("P")
@@ -144,7 +144,7 @@ def waited_seconds(item: RebalanceWait) -> float:
     return lasted - waited if item.reconcile_seconds is None and is_assignment_awaited(waited, lasted - waited) else waited
 
 
-SLOW_ASSIGNMENT_SECONDS = real("downtime.slow_assignment_seconds")
+SLOW_ASSIGNMENT_SECONDS = float_tolerance("downtime.slow_assignment_seconds")
 """Shortest wait for an assignment that is longer than leaders need."""
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from decimal import Decimal
 
-from models.tolerances import real
+from models.tolerances import float_tolerance
 from models.units import US_PER_MS, US_PER_SECOND
 
 UNITS_US = {
@@ -19,8 +19,8 @@ UNITS_US = {
     "w": 604_800 * US_PER_SECOND,
 }
 """Microseconds per unit."""
-MILLISECONDS_BELOW_SECONDS = real("durations.milliseconds_below_seconds")
-TENTHS_BELOW_SECONDS = real("durations.tenths_below_seconds")
+MILLISECONDS_BELOW_SECONDS = float_tolerance("durations.milliseconds_below_seconds")
+TENTHS_BELOW_SECONDS = float_tolerance("durations.tenths_below_seconds")
 """Shorter durations are told in milliseconds, or in tenths of seconds."""
 _SPAN = re.compile(r"(?P<whole>\d+)(?P<rest>(?:\.\d+)?\s*)(?P<unit>[a-z]+)")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_SECOND
 
-WITNESSES_US = whole("times.witnesses_us")
+WITNESSES_US = int_tolerance("times.witnesses_us")
 """Tolerance between the times of two witnesses of one moment."""
 
 

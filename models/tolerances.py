@@ -330,13 +330,13 @@ TOLERANCES: Mapping[str, Tolerance] = {
 }
 
 
-def whole(name: str) -> int:
+def int_tolerance(name: str) -> int:
     """The value of a tolerance that is a whole number."""
     return int(TOLERANCES[name].value)
 
 
-def real(name: str) -> float:
-    """The value of a tolerance that need not be whole."""
+def float_tolerance(name: str) -> float:
+    """The value of a tolerance that need not be a whole number."""
     return TOLERANCES[name].value
 
 

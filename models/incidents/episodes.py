@@ -11,16 +11,16 @@ from collections.abc import Iterable, Sequence
 from models.incidents.absences import act_of
 from models.incidents.roll_outs import display_name
 from models.rows import Rebalance
-from models.tolerances import real
+from models.tolerances import float_tolerance
 from models.units import US_PER_SECOND
 
-EPISODE_GAP_SECONDS = real("incidents.episode_gap_seconds")
+EPISODE_GAP_SECONDS = float_tolerance("incidents.episode_gap_seconds")
 """Default gap between episodes, which also separates rolling restarts."""
 
-FLAPPING_GAP_SECONDS = real("incidents.flapping_gap_seconds")
+FLAPPING_GAP_SECONDS = float_tolerance("incidents.flapping_gap_seconds")
 """Gap between episodes of one and the same member that are one story."""
 
-SCALING_GAP_SECONDS = real("incidents.scaling_gap_seconds")
+SCALING_GAP_SECONDS = float_tolerance("incidents.scaling_gap_seconds")
 """Gap between episodes of members that come and go, in one story."""
 
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})

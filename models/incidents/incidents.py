@@ -44,7 +44,7 @@ from models.incidents.headline_facts import (
 from models.incidents.roll_outs import display_name, missing_members, restarted_members
 from models.incidents.static_returns import avoided_seconds
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
-from models.tolerances import TOGETHER_MIN, real, whole
+from models.tolerances import TOGETHER_MIN, float_tolerance, int_tolerance
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 
@@ -56,15 +56,15 @@ class Limits:
     """
 
     episode_gap_seconds: float = EPISODE_GAP_SECONDS
-    storm_count: int = whole("incidents.storm_count")
-    flapping_count: int = whole("incidents.flapping_count")
-    slow_join_seconds: float = real("incidents.slow_join_seconds")
-    stuck_seconds: float = real("incidents.stuck_seconds")
-    critical_stopped_seconds: float = real("incidents.critical_stopped_seconds")
-    critical_share_of_hour: float = real("incidents.critical_share_of_hour")
-    critical_ownership_seconds: float = real("incidents.critical_ownership_seconds")  # RocketMQ: a queue with two owners or none
-    handover_seconds: float = real("incidents.handover_seconds")  # RocketMQ
-    routine_share_min: float = real("incidents.routine_share_min")
+    storm_count: int = int_tolerance("incidents.storm_count")
+    flapping_count: int = int_tolerance("incidents.flapping_count")
+    slow_join_seconds: float = float_tolerance("incidents.slow_join_seconds")
+    stuck_seconds: float = float_tolerance("incidents.stuck_seconds")
+    critical_stopped_seconds: float = float_tolerance("incidents.critical_stopped_seconds")
+    critical_share_of_hour: float = float_tolerance("incidents.critical_share_of_hour")
+    critical_ownership_seconds: float = float_tolerance("incidents.critical_ownership_seconds")  # RocketMQ: a queue with two owners or none
+    handover_seconds: float = float_tolerance("incidents.handover_seconds")  # RocketMQ
+    routine_share_min: float = float_tolerance("incidents.routine_share_min")
     group_states: bool = False
     """Whether each change of a group in its coordinator's model is kept."""
 
@@ -77,7 +77,7 @@ EXPECTED_CAUSES = frozenset(
 )
 """Causes of routine operation: deployment, scaling, shutdown."""
 
-LIKELY = real("incidents.likely")
+LIKELY = float_tolerance("incidents.likely")
 """Minimum confidence of a cause that is named without reserve."""
 
 MIGRATION = "protocol_migration"

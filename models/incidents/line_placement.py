@@ -9,16 +9,16 @@ from enum import StrEnum
 from models.event_kinds import EVENTS
 from models.events import Event, Witness
 from models.rows import Person, Rebalance
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_SECOND
 
-_NEAR_US = whole("incidents.line_placement.near_us")
+_NEAR_US = int_tolerance("incidents.line_placement.near_us")
 """Maximum distance of client lines from the rebalance they are about.
 
 Clocks differ, and heartbeats are in between.
 """
 
-BEHIND_US = whole("incidents.line_placement.behind_us")
+BEHIND_US = int_tolerance("incidents.line_placement.behind_us")
 """Maximum time from a broker's line to its effect on groups.
 
 Sessions run out in between.

@@ -14,7 +14,7 @@ from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import RefusalFacts
 from models.rows import KAFKA, Incident, Person
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ _ANSWERS = frozenset(
 
 _FAILED = "client_failed"
 
-BEHIND_US = whole("incidents.refusals.behind_us")
+BEHIND_US = int_tolerance("incidents.refusals.behind_us")
 """Time in which a client that was refused says that it stops."""
 
 REFUSAL_LINES_MAX = 4

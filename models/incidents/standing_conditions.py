@@ -16,7 +16,7 @@ from models.ids import make_id
 from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, RestorationFacts, SharePartitionFacts, TopologyFacts
 from models.incidents.refusals import REFUSAL_LINES_MAX
 from models.rows import KAFKA, Incident
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_SECOND
 
 NOT_READY, POISON, TROUBLED = "topology_not_ready", "poison_record", "share_partition_troubled"
@@ -24,29 +24,29 @@ UNAVAILABLE = "coordinator_unavailable"
 _CRITICAL = frozenset({NOT_READY, "not_initialised"})
 """Conditions in which members get nothing, by kind or by what goes wrong."""
 
-NOT_READY_MIN_US = whole("incidents.standing_conditions.not_ready_min_us")
+NOT_READY_MIN_US = int_tolerance("incidents.standing_conditions.not_ready_min_us")
 """Two heartbeat intervals of streams members (group.streams.heartbeat.interval.ms).
 
 Internal topics of a new application are missing for less, until the broker has created them.
 """
 
-DELIVERIES_MAX = whole("incidents.standing_conditions.deliveries_max")
+DELIVERIES_MAX = int_tolerance("incidents.standing_conditions.deliveries_max")
 """Delivery attempts after which a record is archived (group.share.delivery.count.limit)."""
 
-UNAVAILABLE_MIN_US = whole("incidents.standing_conditions.unavailable_min_us")
+UNAVAILABLE_MIN_US = int_tolerance("incidents.standing_conditions.unavailable_min_us")
 """Shortest search for a coordinator that needs attention."""
 
-FOUND_IN_VAIN_US = whole("incidents.standing_conditions.found_in_vain_us")
+FOUND_IN_VAIN_US = int_tolerance("incidents.standing_conditions.found_in_vain_us")
 """A coordinator that is lost this soon was found in vain.
 
 So was one that lets its client not join.
 """
 
 RESTORING = "restoration_slow"
-RESTORING_MIN_US = whole("incidents.standing_conditions.restoring_min_us")
+RESTORING_MIN_US = int_tolerance("incidents.standing_conditions.restoring_min_us")
 """Shortest restoration of state that needs attention."""
 
-COORDINATOR_IDS_FROM = whole("incidents.standing_conditions.coordinator_ids_from")
+COORDINATOR_IDS_FROM = int_tolerance("incidents.standing_conditions.coordinator_ids_from")
 """Least id of a connection to a coordinator.
 
 It is the largest integer minus the broker's id.

@@ -18,9 +18,9 @@ from models.ids import make_id
 from models.incidents.headline_facts import StaticReturnFacts, StaticTakeoverFacts
 from models.incidents.refusals import REFUSAL_LINES_MAX
 from models.rows import KAFKA, Incident, Person
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-KEPT_US = whole("incidents.static_restarts.kept_us")
+KEPT_US = int_tolerance("incidents.static_restarts.kept_us")
 """The line that no rebalance follows stands this soon after that of the return.
 
 The group's new metadata are stored in between.

@@ -26,13 +26,13 @@ from models.rocketmq.observations.set_masters import SetMasters
 from models.rocketmq.observations.subscriptions import TopicTable
 from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.timing import PERIOD_US
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_SECOND
 
-LOGGED_AFTER_US = whole("rocketmq.stage.logged_after_us")
+LOGGED_AFTER_US = int_tolerance("rocketmq.stage.logged_after_us")
 """Distance of an exact time from the broker's line about it."""
 
-LINE_OF_LOSS_US = whole("rocketmq.stage.line_of_loss_us")
+LINE_OF_LOSS_US = int_tolerance("rocketmq.stage.line_of_loss_us")
 """Maximum time from a broker's line to the clients' notification.
 
 Brokers' lines have whole seconds, and a notification takes a few hundred milliseconds.
@@ -61,7 +61,7 @@ FLOW = frozenset(
 GRANTED = "OK"
 """What a client logs of a lock that it was given."""
 
-BOOT_US = whole("rocketmq.stage.boot_us")
+BOOT_US = int_tolerance("rocketmq.stage.boot_us")
 """Maximum time from a starting broker's first connection to its started line."""
 
 

@@ -16,7 +16,7 @@ from models.incidents.static_membership import is_of_consumers
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
 from models.rows import Rebalance
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 from models.units import US_PER_MS
 from models.whatif.behaviour.heartbeats import SESSION_SHARE
 from models.whatif.behaviour.members import Behaviour, MemberBehaviour, StretchKind
@@ -37,34 +37,34 @@ Scopes that want more values get no advice of their own.
 """
 ROUND_MS = (1_000, 5_000, 15_000, 60_000)
 """Steps to which values are rounded up, each for values of ten and more."""
-MOST_SESSION_MS = whole("whatif.advice.most_session_ms")
+MOST_SESSION_MS = int_tolerance("whatif.advice.most_session_ms")
 """Longest session that is advised: a dead member would be found later than that."""
-MOST_CONSUMER_SESSION_MS = whole("whatif.advice.most_consumer_session_ms")
+MOST_CONSUMER_SESSION_MS = int_tolerance("whatif.advice.most_consumer_session_ms")
 """Longest session of the consumer protocol that brokers allow by default."""
-LONG_WAIT_MS = whole("whatif.advice.long_wait_ms")
+LONG_WAIT_MS = int_tolerance("whatif.advice.long_wait_ms")
 """Join phases that wait longer for one member are worth a shorter poll interval."""
 SHORTER_MS = (60_000, 30_000)
 """Poll intervals that are tried against such waits."""
-SHORTER_SESSION_MS = whole("whatif.advice.shorter_session_ms")
+SHORTER_SESSION_MS = int_tolerance("whatif.advice.shorter_session_ms")
 """Session that is tried against long waits for members that are gone."""
 BOUNDS_OF_WAITS = frozenset({"shorter_poll", "shorter_session"})
 """Changes whose effect is unknown where the first run waits otherwise."""
 MOVE_SOME = frozenset({"cooperative", "consumer"})
 """Changes with which those members go on whose partitions stay."""
-LEAST_SECONDS = real("whatif.advice.least_seconds")
+LEAST_SECONDS = float_tolerance("whatif.advice.least_seconds")
 """Smallest downtime of members that counts."""
-GATHERING_MS = whole("whatif.advice.gathering_ms")
+GATHERING_MS = int_tolerance("whatif.advice.gathering_ms")
 """Initial delay that is tried where members start one after the other."""
-WORTH_SHARE = real("whatif.advice.worth_share")
+WORTH_SHARE = float_tolerance("whatif.advice.worth_share")
 """Smallest share of the rebalances or the downtime that is worth a change."""
-NEARLY = real("whatif.advice.nearly")
+NEARLY = float_tolerance("whatif.advice.nearly")
 """Share of the best gain with which a smaller value is preferred."""
-KNOWN_SHARE = real("whatif.advice.known_share")
+KNOWN_SHARE = float_tolerance("whatif.advice.known_share")
 """Smallest share of rebalances that the first run must give.
 
 Else a search does not tell what avoids nothing.
 """
-REBALANCE_SECONDS = real("whatif.advice.rebalance_seconds")
+REBALANCE_SECONDS = float_tolerance("whatif.advice.rebalance_seconds")
 """Harm of a rebalance beside its downtime, such as lost caches."""
 SINCE = {"static": "2.3", "delay": "0.11", "cooperative": "2.4", "consumer": "4.0"}
 """First version of the brokers that has what a change needs."""

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from models.downtime import goes_on, stopped_seconds
 from models.incidents.person_reasons import REASON_EVICTED, REJOINED_LAST
 from models.rows import Rebalance
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_MS
 from models.whatif.heartbeat_phases import REJOIN_DELAY_MS, off_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import of_runs, pairs_by_time
 from models.whatif.runs.recurrences import SimulatedRebalance
 
-UNCHANGED_MS = whole("whatif.comparison.unchanged_ms")
+UNCHANGED_MS = int_tolerance("whatif.comparison.unchanged_ms")
 """Smallest difference of a time that counts."""
 
-SCHEDULED_MS = whole("whatif.comparison.scheduled_ms")
+SCHEDULED_MS = int_tolerance("whatif.comparison.scheduled_ms")
 """Default of scheduled.rebalance.max.delay.ms (KIP-415): tasks hardly go out sooner or later by more."""
 
 

@@ -10,13 +10,13 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.whatif.behaviour.members import FOREVER_MS, Behaviour, Life, MemberBehaviour, ProcessStretch
 from models.whatif.history import GroupBaseline, GroupReading
 
 VARIANTS = 9
 """Number of behaviours that are run, the logged one included."""
-SHIFT_MS = whole("whatif.doubt.shift_ms")
+SHIFT_MS = int_tolerance("whatif.doubt.shift_ms")
 """Half the range of starts and returns.
 
 Recordings of one timetable on a busy machine show 0.1 to 1 s from run to run. No more is varied than what a run of the

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 
 from models.downtime import goes_on, stopped_seconds
 from models.rows import Rebalance
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.runs.alignment import pairs_by_time
 from models.whatif.runs.recurrences import SimulatedRebalance
 
-CHANCE_MAX = real("whatif.heartbeat_phases.chance_max")
+CHANCE_MAX = float_tolerance("whatif.heartbeat_phases.chance_max")
 """Largest probability of such agreement by chance, the usual level of a test."""
-REJOIN_DELAY_MS = whole("whatif.heartbeat_phases.late_ms")
+REJOIN_DELAY_MS = int_tolerance("whatif.heartbeat_phases.late_ms")
 """Usual delay of a heartbeat and rejoin (`behaviour.heartbeats`)."""
 
 

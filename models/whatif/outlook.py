@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan, rule_of, span_of
 from models.whatif.doubt import readings, variants
@@ -20,19 +20,19 @@ from models.whatif.rules import WHAT_IF_RULES, Configuration, WhatIfRule
 from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.settings import changed
 
-SPARED_SHARE = whole("whatif.outlook.spared_share")
+SPARED_SHARE = int_tolerance("whatif.outlook.spared_share")
 """Number of answers for each one left out at either end."""
-HEARD_SHARE = real("whatif.outlook.heard_share")
+HEARD_SHARE = float_tolerance("whatif.outlook.heard_share")
 """Share of a heartbeat interval by which a rebalance may last longer or shorter.
 
 When members hear of it no log tells; over many rebalances it evens out, so that it grows with the root of their number.
 """
-LONG_MISS_MS = whole("whatif.outlook.long_miss_ms")
+LONG_MISS_MS = int_tolerance("whatif.outlook.long_miss_ms")
 """Waits for members that a run misses by more are not explained by it."""
-NEAR_SECONDS = real("whatif.outlook.near_seconds")
-NEAR_SHARE = real("whatif.outlook.near_share")
+NEAR_SECONDS = float_tolerance("whatif.outlook.near_seconds")
+NEAR_SHARE = float_tolerance("whatif.outlook.near_share")
 """Downtimes that differ by no more, in seconds or as a share, are alike."""
-CLEARLY_MORE = real("whatif.outlook.clearly_more")
+CLEARLY_MORE = float_tolerance("whatif.outlook.clearly_more")
 """Factor by which more answers have to agree than agree with the logged behaviour's."""
 RUN_PROTOCOLS = frozenset({"classic", "consumer"})
 

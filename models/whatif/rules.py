@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-DEFAULT_MAX_POLL_MS = whole("whatif.rules.default_max_poll_ms")
+DEFAULT_MAX_POLL_MS = int_tolerance("whatif.rules.default_max_poll_ms")
 """Default of max.poll.interval.ms (KIP-62)."""
 
-DEFAULT_HEARTBEAT_MS = whole("whatif.rules.default_heartbeat_ms")
+DEFAULT_HEARTBEAT_MS = int_tolerance("whatif.rules.default_heartbeat_ms")
 """Default of heartbeat.interval.ms."""
 
-DEFAULT_INITIAL_DELAY_MS = whole("whatif.rules.default_initial_delay_ms")
+DEFAULT_INITIAL_DELAY_MS = int_tolerance("whatif.rules.default_initial_delay_ms")
 """Default of group.initial.rebalance.delay.ms (KIP-134)."""
 
-MODERN_SESSION_MS = whole("whatif.rules.modern_session_ms")
+MODERN_SESSION_MS = int_tolerance("whatif.rules.modern_session_ms")
 """Default of group.consumer.session.timeout.ms (KIP-848)."""
 
-MODERN_HEARTBEAT_MS = whole("whatif.rules.modern_heartbeat_ms")
+MODERN_HEARTBEAT_MS = int_tolerance("whatif.rules.modern_heartbeat_ms")
 """Default of group.consumer.heartbeat.interval.ms (KIP-848)."""
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from models.events import Event
 from models.evidence import line_of
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-BURST_US = whole("kafka.expiry_bursts.together_us")
+BURST_US = int_tolerance("kafka.expiry_bursts.together_us")
 """Maximum distance of such an expiry from the first one.
 
 A third of heartbeat.interval.ms, 3 s by default (ConsumerConfig): sessions that end in time are spread over all of it.
@@ -27,7 +27,7 @@ GROUPS_MIN = 3
 That sessions of two groups end together is not so rare (assumed).
 """
 
-LOAD_US = whole("kafka.expiry_bursts.load_us")
+LOAD_US = int_tolerance("kafka.expiry_bursts.load_us")
 """Time after a load within which sessions may end together.
 
 They began anew with it, and last 45 s by default since 3.0 (KIP-735).

@@ -15,16 +15,16 @@ from models.events import Event, LogPosition
 from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
 from models.kafka.cluster.quorum_turns import QUORUM_EVENTS, QuorumTurns
 from models.kafka.cluster.stale_changes import StaleChanges
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import SECONDS_PER_MINUTE
 
-_DEFAULT_INITIAL_DELAY_MS = whole("kafka.facts.default_initial_delay_ms")
+_DEFAULT_INITIAL_DELAY_MS = int_tolerance("kafka.facts.default_initial_delay_ms")
 """group.initial.rebalance.delay.ms since 0.11 (KafkaConfig)."""
 
-DEFAULT_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.default_offsets_retention_minutes")
+DEFAULT_OFFSETS_RETENTION_MINUTES = int_tolerance("kafka.facts.default_offsets_retention_minutes")
 """offsets.retention.minutes since 2.0 (KafkaConfig, KIP-186)."""
 
-OLD_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.old_offsets_retention_minutes")
+OLD_OFFSETS_RETENTION_MINUTES = int_tolerance("kafka.facts.old_offsets_retention_minutes")
 """offsets.retention.minutes before 2.0."""
 
 CLUSTER_EVENTS = frozenset(

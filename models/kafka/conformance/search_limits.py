@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 from models.weights import LIKELIHOODS
 
-BURST_GAP_MS = whole("kafka.search_limits.burst_gap_ms")
+BURST_GAP_MS = int_tolerance("kafka.search_limits.burst_gap_ms")
 """Greatest gap between lines of one request.
 
 One thread writes them one after the other, and appenders stamp whole milliseconds.
@@ -14,7 +14,7 @@ One thread writes them one after the other, and appenders stamp whole millisecon
 BEAM = 4
 """Explanations kept side by side."""
 
-FORK_MARGIN = real("kafka.search_limits.fork_margin")
+FORK_MARGIN = float_tolerance("kafka.search_limits.fork_margin")
 """Maximum distance of a followed proposal from the best one."""
 
 PROPOSALS_MAX = 6

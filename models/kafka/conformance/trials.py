@@ -21,10 +21,10 @@ from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.tracker import Tracker, bursts
 from models.kafka.coordinator.protocol.errors import Fault
 from models.kafka.coordinator.protocol.group_states import State
-from models.tolerances import PHASE_UNDERRUN_US, whole
+from models.tolerances import PHASE_UNDERRUN_US, int_tolerance
 from models.units import US_PER_MS
 
-TIMER_LATE_US = whole("kafka.trials.timer_late_us")
+TIMER_LATE_US = int_tolerance("kafka.trials.timer_late_us")
 """Maximum delay of a timer's line.
 
 Up to 463 ms in the corpora; more on a busy broker: assumed."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-ALLOWED_LATENESS_US = whole("kafka.bounds.allowed_lateness_us")
+ALLOWED_LATENESS_US = int_tolerance("kafka.bounds.allowed_lateness_us")
 """Time that a rebalance waits for late lines before it is ranked.
 
 A member that polled too late is back by then.

@@ -19,7 +19,7 @@ from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
 from models.times import begin_of, raised_in_order, seconds
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 from models.units import SECONDS_PER_MINUTE, US_PER_SECOND
 
 
@@ -82,13 +82,13 @@ End = tuple[Event | None, Event | None]
 DELETED = "kafka.group.deleted"
 """Message of a deletion on request."""
 
-CLEANUP_SECONDS = real("kafka.offset_expiry.cleanup_seconds")
+CLEANUP_SECONDS = float_tolerance("kafka.offset_expiry.cleanup_seconds")
 """Longest life of an empty group that never committed.
 
 It goes with the next cleanup (offsets.retention.check.interval.ms, 10 min by default).
 """
 
-CLEANUP_US = whole("kafka.offset_expiry.cleanup_us")
+CLEANUP_US = int_tolerance("kafka.offset_expiry.cleanup_us")
 """Maximum distance between the lines of one cleanup."""
 
 

@@ -35,16 +35,16 @@ from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
-from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, whole
+from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, int_tolerance
 from models.units import FOREVER, US_PER_MS
 
-AT_ONCE_US = whole("kafka.elimination.at_once_us")
+AT_ONCE_US = int_tolerance("kafka.elimination.at_once_us")
 """Longest duration of a write that fails at once.
 
 Too few replicas are in sync; before 2.1 no line shows it.
 """
 
-TROUBLE_US = whole("kafka.elimination.trouble_us")
+TROUBLE_US = int_tolerance("kafka.elimination.trouble_us")
 """Maximum distance of brokers' trouble that explains a failed write.
 
 One that left or came, or offsets partitions that moved.

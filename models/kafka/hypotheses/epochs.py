@@ -24,7 +24,7 @@ from models.kafka.reconstruction.unlogged_epochs import (
     TOPICS_EXIST,
     UNHEARD,
 )
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +196,11 @@ def _shared_out(shares: weights.Shares, settled_by: DecidingEvidence | None = No
     return EpochVerdict(best, shares[best], {cause.value: share for cause, share in shares.of.items() if cause is not best}, settled_by)
 
 
-NEW_PARTITIONS_US = whole("kafka.epochs.noticed_us")
+NEW_PARTITIONS_US = int_tolerance("kafka.epochs.noticed_us")
 """Longest delay until new partitions raise the epoch.
 
 The next heartbeat of any member does, every 5 s by default.
 """
 
-STALE_US = whole("kafka.epochs.stale_us")
+STALE_US = int_tolerance("kafka.epochs.stale_us")
 """Longest time from a client's poll timeout to its leaving heartbeat."""

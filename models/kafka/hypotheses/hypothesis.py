@@ -7,18 +7,18 @@ from enum import StrEnum
 
 from models.causes import Cause
 from models.kafka.observations.actions import MemberAction
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 
-PROMPT_US = whole("kafka.hypothesis.prompt_us")
+PROMPT_US = int_tolerance("kafka.hypothesis.prompt_us")
 """Longest time from a request to its "Preparing", on slow brokers."""
 
-INITIAL_DELAY_OVERRUN = real("kafka.hypothesis.initial_delay_overrun")
+INITIAL_DELAY_OVERRUN = float_tolerance("kafka.hypothesis.initial_delay_overrun")
 """Share by which a join phase may overrun its initial delay.
 
 The timer of a busy broker.
 """
 
-LOOK_BACK_US = whole("kafka.hypothesis.look_back_us")
+LOOK_BACK_US = int_tolerance("kafka.hypothesis.look_back_us")
 """Maximum time of a client's own explanation before its request.
 
 A poll timeout, or the wish to rejoin.

@@ -44,16 +44,16 @@ from models.kafka.observations.actions import (
 )
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, stamp_width_us
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 
-EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
+EXPIRY_LAG_US = int_tolerance("kafka.ranking.expiry_lag_us")
 """Maximum time of an expiry's line before "Preparing" on busy brokers."""
 
-SENT_LATER_US = whole("kafka.ranking.sent_later_us")
+SENT_LATER_US = int_tolerance("kafka.ranking.sent_later_us")
 """Maximum delay of a request's line in its client's log."""
 
-MAX_CONFIDENCE = real("kafka.hypothesis.surest")
-RIVAL_MIN = real("kafka.hypothesis.rival_min")
+MAX_CONFIDENCE = float_tolerance("kafka.hypothesis.surest")
+RIVAL_MIN = float_tolerance("kafka.hypothesis.rival_min")
 """Rivals less likely than this are not named."""
 
 _PARTS = 10_000

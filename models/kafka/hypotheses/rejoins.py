@@ -31,12 +31,12 @@ from models.kafka.observations.knowledge import CONNECT, GroupKnowledge
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 COOPERATIVE_SINCE = (2, 4)
 """First clients with a cooperative assignor (KIP-429)."""
 
-FOLLOWUP_US = whole("kafka.joins.followup_us")
+FOLLOWUP_US = int_tolerance("kafka.joins.followup_us")
 """Longest time from an assignment to its cooperative follow-up.
 
 Members revoke at their next poll after the assignment.

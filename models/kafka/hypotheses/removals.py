@@ -23,10 +23,10 @@ from models.kafka.observations.actions import (
     says_group_went_on,
     says_unknown_member,
 )
-from models.tolerances import GROUP_MIN_SESSION_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
+from models.tolerances import GROUP_MIN_SESSION_US, USUAL_REBALANCE_TIMEOUTS_MS, int_tolerance
 from models.units import FOREVER, US_PER_MS
 
-LINE_LAG_US = whole("kafka.elimination.line_lag_us")
+LINE_LAG_US = int_tolerance("kafka.elimination.line_lag_us")
 """Maximum delay of a client's line after its last request."""
 
 

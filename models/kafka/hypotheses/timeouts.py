@@ -33,18 +33,18 @@ from models.tolerances import (
     STORE_TIMEOUT_US,
     USUAL_REBALANCE_TIMEOUTS_MS,
     WHOLE_SECONDS_MIN_US,
-    whole,
+    int_tolerance,
 )
 from models.units import US_PER_MS, US_PER_SECOND
 
-MOVED_US = whole("kafka.timeouts.moved_us")
+MOVED_US = int_tolerance("kafka.timeouts.moved_us")
 """Longest time from the news of another coordinator to an unknown member id."""
 
 
 SYNC_REFUSED = "REBALANCE_IN_PROGRESS"
 """Error of a SyncGroup that waited for one that never came."""
 
-COMMIT_RHYTHM_US = whole("kafka.timeouts.commit_rhythm_us")
+COMMIT_RHYTHM_US = int_tolerance("kafka.timeouts.commit_rhythm_us")
 """Maximum delay of a poll timeout beyond one interval since the last commit."""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.events import Event, Witness, int_field, names_field, text_field
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_MS
 
 LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE = 14, 15
@@ -37,7 +37,7 @@ SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: 
 """SyncGroup errors that concern more than the sender (protocol/Errors.java)."""
 
 
-PARKED_US = whole("kafka.request_windows.parked_us")
+PARKED_US = int_tolerance("kafka.request_windows.parked_us")
 """Waiting time of a JoinGroup that a join phase parked: assumed."""
 
 

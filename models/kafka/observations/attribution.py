@@ -17,7 +17,7 @@ from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.roster import owner_in_member_id
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 EVENTS_WITHOUT_GROUP = frozenset(
     {
@@ -118,7 +118,7 @@ def _trouble_of(event: Event) -> str:
     return named if named == NOT_AUTHORIZED else event.name
 
 
-SIGHTING_TOLERANCE_US = whole("kafka.attribution.slack_us")
+SIGHTING_TOLERANCE_US = int_tolerance("kafka.attribution.slack_us")
 """Time before its first sighting for which a client counts as present.
 
 Clocks differ, and joins take time.

@@ -13,27 +13,27 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.line_delays import stamp_width_us
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-TOLERANCE_US = whole("kafka.client_clocks.tolerance_us")
+TOLERANCE_US = int_tolerance("kafka.client_clocks.tolerance_us")
 """Smaller differences come from concurrent threads, not from clocks."""
 
-_LATE_US = whole("kafka.client_clocks.late_us")
+_LATE_US = int_tolerance("kafka.client_clocks.late_us")
 """Without a lower bound, answers that always take this long indicate a fast clock."""
 
-_FAR_US = whole("kafka.client_clocks.far_us")
+_FAR_US = int_tolerance("kafka.client_clocks.far_us")
 """Maximum distance of lines about one generation.
 
 Generation numbers start again whenever a group is recreated.
 """
 
-QUARTER_US = whole("clocks.quarter_us")
+QUARTER_US = int_tolerance("clocks.quarter_us")
 """Time zones differ by whole quarters of an hour."""
 
-ZONES_FAR_US = whole("clocks.zones_far_us")
+ZONES_FAR_US = int_tolerance("clocks.zones_far_us")
 """Maximum difference of two zones, UTC-12:00 and UTC+14:00."""
 
-ZONE_SLACK_US = whole("kafka.client_clocks.zone_slack_us")
+ZONE_SLACK_US = int_tolerance("kafka.client_clocks.zone_slack_us")
 """Maximum distance of lines about one generation from whole quarters.
 
 Clocks differ, and answers take time.

@@ -10,13 +10,13 @@ from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
 from models.kafka.observations.libraries import is_default_id, known_library, library_of
 from models.kafka.observations.roster import Roster, RosterMember, owner_in_member_id
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_MS
 
 LAGS_HELD = 32
 """Number of remembered durations between an assignment and the next rebalance."""
 
-DUE_TOLERANCE_US = whole("kafka.knowledge.due_tolerance_us")
+DUE_TOLERANCE_US = int_tolerance("kafka.knowledge.due_tolerance_us")
 """Tolerance between workers for the end of one wait: assumed."""
 
 CHANGES_HELD = 32

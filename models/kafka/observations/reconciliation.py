@@ -15,14 +15,14 @@ from models.events import Event, text_field
 from models.incidents.person_reasons import REVOKED_LAST
 from models.kafka.observations.roster import Roster
 from models.rows import Person
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 RECONCILING, STABLE = "RECONCILING", "STABLE"
 
 CLASSIC_MEMBER_REJOINED = "ClassicMemberRejoined"
 """Step by which a classic member takes over its part of an epoch."""
 
-SLOW_RECONCILIATION_US = whole("kafka.reconciliation.slow_reconciliation_us")
+SLOW_RECONCILIATION_US = int_tolerance("kafka.reconciliation.slow_reconciliation_us")
 """Excess duration of a slow member.
 
 Other members wait for the partitions that it revokes.

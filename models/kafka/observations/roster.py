@@ -13,12 +13,12 @@ from functools import lru_cache
 
 from models.kafka.observations.libraries import known_library, library_of
 from models.rows import Person
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-IDLE_US = whole("kafka.roster.idle_us")
+IDLE_US = int_tolerance("kafka.roster.idle_us")
 """Time without a line after which a finished or replaced member is discarded."""
 
-LASTING_US = whole("kafka.roster.lasting_us")
+LASTING_US = int_tolerance("kafka.roster.lasting_us")
 """Time without a line after which a client's last open member is discarded.
 
 Members of a group at rest write nothing.

@@ -15,9 +15,9 @@ from models.kafka.partitions.brokers import BrokerAbsence, Brokers
 from models.kafka.partitions.event_fields import nodes_field
 from models.kafka.partitions.partition_history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
 from models.kafka.partitions.partition_stage import PartitionStage
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-TAKEN_OVER_US = whole("kafka.leader_loss.taken_over_us")
+TAKEN_OVER_US = int_tolerance("kafka.leader_loss.taken_over_us")
 """Maximum time from a departure to the leader change it causes."""
 
 

@@ -17,22 +17,22 @@ from models.kafka.partitions.brokers import Brokers
 from models.kafka.partitions.event_fields import OFFSETS_TOPIC
 from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 from models.times import first_known
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 from models.units import US_PER_SECOND
 
-TAKEOVER_US = whole("kafka.incidents.takeover_us")
+TAKEOVER_US = int_tolerance("kafka.incidents.takeover_us")
 """Maximum time from a departure to the rebalances that it causes.
 
 It covers a session, a load and a client's patience.
 """
 
-CLOCKS_US = whole("kafka.incidents.clocks_us")
+CLOCKS_US = int_tolerance("kafka.incidents.clocks_us")
 """Maximum difference between a coordinator's and the controller's clock."""
 
-_LASTING_US = whole("kafka.incidents.lasting_us")
+_LASTING_US = int_tolerance("kafka.incidents.lasting_us")
 """Duration after which an outage no longer extends an incident."""
 
-BRIEF_SECONDS = real("kafka.incidents.brief_seconds")
+BRIEF_SECONDS = float_tolerance("kafka.incidents.brief_seconds")
 """Vacancies shorter than this are takeovers, which clients notice as a retry."""
 
 

@@ -56,10 +56,10 @@ from models.rows import (
     PartitionPlacement,
     UnderReplicatedSpan,
 )
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER, US_PER_SECOND
 
-OUTAGE_LATENESS_US = whole("kafka.outages.allowed_lateness_us")
+OUTAGE_LATENESS_US = int_tolerance("kafka.outages.allowed_lateness_us")
 """Allowed lateness in microseconds.
 
 Lines may be late because of clocks (beyond this they count as time zones), because a broker logs after its return, and

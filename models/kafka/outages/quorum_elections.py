@@ -16,15 +16,15 @@ from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import QuorumFacts
 from models.kafka.cluster.facts import ClusterFacts
 from models.rows import KAFKA, Incident
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_MS, US_PER_SECOND
 
 QUORUM_TURN = "quorum_turn"
 
-LEADERLESS_LASTING_US = whole("kafka.quorum_elections.lasting_us")
+LEADERLESS_LASTING_US = int_tolerance("kafka.quorum_elections.lasting_us")
 """Shortest time without a leader that needs attention."""
 
-RESTLESS_COUNT = whole("kafka.quorum_elections.restless_count")
+RESTLESS_COUNT = int_tolerance("kafka.quorum_elections.restless_count")
 """Smallest number of elections in one incident that needs attention."""
 
 QUORUM_LINES_MAX = 6

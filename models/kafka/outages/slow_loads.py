@@ -14,13 +14,13 @@ from models.incidents.headline_facts import LoadFacts
 from models.incidents.standing_conditions import UNAVAILABLE
 from models.kafka.cluster.facts import ClusterFacts, Load
 from models.rows import KAFKA, Incident
-from models.tolerances import real, whole
+from models.tolerances import float_tolerance, int_tolerance
 from models.units import US_PER_MS, US_PER_SECOND
 
-SLOW_US = whole("kafka.slow_loads.slow_us")
+SLOW_US = int_tolerance("kafka.slow_loads.slow_us")
 """Shortest load that needs attention."""
 
-GAP_SECONDS = real("kafka.slow_loads.gap_seconds")
+GAP_SECONDS = float_tolerance("kafka.slow_loads.gap_seconds")
 """Longest time between loads of one start of a broker."""
 
 LINES_MAX = 4

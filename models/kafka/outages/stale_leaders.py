@@ -13,14 +13,14 @@ from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import StaleLeaderFacts
 from models.kafka.cluster.facts import ClusterFacts
 from models.rows import KAFKA, Incident
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_SECOND
 
 STALE_LEADER = "stale_leader"
 
 STALE_LINES_MAX = 4
 
-STALE_LASTING_US = whole("kafka.stale_leaders.lasting_us")
+STALE_LASTING_US = int_tolerance("kafka.stale_leaders.lasting_us")
 """Minimum time between a partition's refusals that shows an outdated state."""
 
 

@@ -12,9 +12,9 @@ from models.kafka.partitions.isr import END_UNKNOWN, ENDED_CAUGHT_UP, Shortage
 from models.kafka.partitions.partition_history import MOMENT_US, PartitionHistory
 from models.rows import KAFKA, UnderReplicatedSpan
 from models.times import begin_of, raised_in_order
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-LAG_US = whole("kafka.under_replication.lag_us")
+LAG_US = int_tolerance("kafka.under_replication.lag_us")
 """Maximum delay until a leader drops a follower of a stopped broker.
 
 replica.lag.time.max.ms is 10 s, since Kafka 2.5 30 s; each half of it is checked.

@@ -20,21 +20,21 @@ from models import state_codec as state_text
 from models.events import Event
 from models.evidence import line_of
 from models.kafka.partitions.event_fields import fetchers_field, number_field, word_field
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-TOLERANCE_US = whole("kafka.broker_clocks.tolerance_us")
+TOLERANCE_US = int_tolerance("kafka.broker_clocks.tolerance_us")
 """Differences below this are ignored; they change no outage."""
 
-_LATE_US = whole("kafka.broker_clocks.late_us")
+_LATE_US = int_tolerance("kafka.broker_clocks.late_us")
 """Minimum difference without a lower bound.
 
 A broker that always seems to react this late has a clock that is ahead.
 """
 
-TOLD_TOGETHER_US = whole("kafka.broker_clocks.told_together_us")
+TOLD_TOGETHER_US = int_tolerance("kafka.broker_clocks.told_together_us")
 """Maximum time between brokers' reactions to the same epoch."""
 
-FAR_US = whole("kafka.broker_clocks.far_us")
+FAR_US = int_tolerance("kafka.broker_clocks.far_us")
 """Differences above this are time zones, not clocks.
 
 It also limits the number of events waiting to be sorted.
@@ -42,7 +42,7 @@ It also limits the number of events waiting to be sorted.
 
 PAIRS_MIN = 3
 MOMENTS_MIN = 3
-_MOMENT_US = whole("kafka.broker_clocks.moment_us")
+_MOMENT_US = int_tolerance("kafka.broker_clocks.moment_us")
 """Width of a moment; brokers must agree in several moments.
 
 One moment is not enough because a starting broker takes up all epochs at once.

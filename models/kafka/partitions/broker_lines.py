@@ -5,9 +5,9 @@ from __future__ import annotations
 from models.events import Event
 from models.kafka.partitions.event_fields import named_nodes, word_field
 from models.kafka.partitions.partition_state import PartitionState
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-LISTENS_WITHIN_US = whole("kafka.broker_lines.listens_within_us")
+LISTENS_WITHIN_US = int_tolerance("kafka.broker_lines.listens_within_us")
 """Maximum time from a broker getting its leaderships to its open port."""
 
 _NO_DEPARTURE = frozenset({"BrokerStarting", "BrokerConfigured", "LogDirFailed"})

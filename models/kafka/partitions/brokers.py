@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-SAME_DEPARTURE_US = whole("kafka.brokers.same_departure_us")
+SAME_DEPARTURE_US = int_tolerance("kafka.brokers.same_departure_us")
 """Maximum time between signs of the same departure.
 
 Such as a controlled shutdown and the end of the broker's session.

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 QUORUM_LOST = "QuorumLost"
-_LATE_US = whole("kafka.controllers.late_us")
+_LATE_US = int_tolerance("kafka.controllers.late_us")
 """Delay within which a new controller elects missing leaders."""
 
 

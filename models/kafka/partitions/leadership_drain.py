@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.partitions.brokers import Brokers
 from models.kafka.partitions.partition_history import NO_LEADER, PartitionHistory
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-WITHIN_US = whole("kafka.leadership_drain.within_us")
+WITHIN_US = int_tolerance("kafka.leadership_drain.within_us")
 """Maximum duration of a controlled shutdown's moves.
 
 Brokers are notified one after the other.
@@ -26,7 +26,7 @@ MOVES_MIN = 2
 """Minimum number of moves, since one leadership moves for many reasons."""
 
 
-FRESH_US = whole("kafka.leadership_drain.fresh_us")
+FRESH_US = int_tolerance("kafka.leadership_drain.fresh_us")
 """Time within which a returned broker gets its preferred leaderships back.
 
 leader.imbalance.check.interval.seconds is 300.

@@ -16,12 +16,12 @@ from itertools import takewhile
 
 from models.events import Event
 from models.kafka.partitions.isr import END_UNKNOWN, ENDED_DELETED, STILL_OPEN, InSync, Shortages, follow
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 NO_LEADER = "-1"
 """Printed value for "no leader"."""
 
-MOMENT_US = whole("kafka.history.moment_us")
+MOMENT_US = int_tolerance("kafka.history.moment_us")
 """Minimum duration of a vacancy.
 
 If the controller elects a leader within this time, clients never noticed the vacancy.

@@ -21,9 +21,9 @@ from models.kafka.partitions.partition_history import (
     Partitions,
 )
 from models.kafka.partitions.suspected_failures import SuspectedFailures
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-START_LEAST_US = whole("kafka.state.start_least_us")
+START_LEAST_US = int_tolerance("kafka.state.start_least_us")
 """Minimum time for a broker to stop, start and catch up."""
 
 

@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.cluster.facts import ClusterFacts
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-LATE_US = whole("kafka.suspected_failures.late_us")
+LATE_US = int_tolerance("kafka.suspected_failures.late_us")
 """Maximum delay of a controller's line after the first sign.
 
 A ZooKeeper session ends after 18 s, a KRaft session after 9 s.
 """
 
-EARLY_US = whole("kafka.suspected_failures.early_us")
+EARLY_US = int_tolerance("kafka.suspected_failures.early_us")
 """Maximum time that it may precede the sign if clocks differ."""
 
 TRIES = 3
-TRIES_WITHIN_US = whole("kafka.suspected_failures.tries_within_us")
+TRIES_WITHIN_US = int_tolerance("kafka.suspected_failures.tries_within_us")
 """Time for TRIES refused connections that prove a departure without a file."""
 
-RESTART_WITHIN_US = whole("kafka.suspected_failures.restart_within_us")
+RESTART_WITHIN_US = int_tolerance("kafka.suspected_failures.restart_within_us")
 """Maximum time from a refused connection to the broker's next start."""
 
 

@@ -55,10 +55,10 @@ from models.kafka.reconstruction.client_generations import (
     went_on,
     without_unanswered,
 )
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER
 
-CLIENT_WINDOW_HOLD_US = whole("kafka.client_windows.hold_us")
+CLIENT_WINDOW_HOLD_US = int_tolerance("kafka.client_windows.hold_us")
 """Time that a window waits for lines of coordinators and slow members.
 
 The coordinator's clock may be behind theirs.
@@ -70,10 +70,10 @@ OPENINGS_MAX = 1_000
 CLIENTS_MAX = 10_000
 """Clients whose openings are held. Beyond it the first ones go."""
 
-NEAR_US = whole("kafka.client_windows.near_us")
+NEAR_US = int_tolerance("kafka.client_windows.near_us")
 """A coordinator's and a member's lines this near are of one generation."""
 
-ANSWERED_TOGETHER_US = whole("kafka.client_windows.together_us")
+ANSWERED_TOGETHER_US = int_tolerance("kafka.client_windows.together_us")
 """Most time between lines of members that joined one generation.
 
 All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each client's own pace: assumed.

@@ -25,15 +25,15 @@ from models.kafka.reconstruction.epoch_windows import (
 from models.kafka.reconstruction.member_signs import EPOCH_READY
 from models.kafka.reconstruction.member_steps import MemberSteps
 from models.kafka.reconstruction.unlogged_epochs import SHOWN_BY, WAIT_US
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-SAME_CHANGE_US = whole("kafka.epoch_log.same_change_us")
+SAME_CHANGE_US = int_tolerance("kafka.epoch_log.same_change_us")
 """Longest time from a change to the epoch that it raises."""
 
-SAME_REQUEST_US = whole("kafka.epoch_log.same_request_us")
+SAME_REQUEST_US = int_tolerance("kafka.epoch_log.same_request_us")
 """Longest time between lines of one request."""
 
-REACHES_US = whole("kafka.epoch_log.reaches_us")
+REACHES_US = int_tolerance("kafka.epoch_log.reaches_us")
 """Longest time after which a member still moves for an epoch."""
 
 PENDING_MAX = 20_000

@@ -12,12 +12,12 @@ from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.epoch_lines import stuck_in
 from models.kafka.reconstruction.unlogged_epochs import SHOWN_BY
 from models.rows import Person
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-CLOSING_US = whole("kafka.epoch_log.closing_us")
+CLOSING_US = int_tolerance("kafka.epoch_log.closing_us")
 """Members of a group that is closed leave this close together."""
 
-SUBSCRIBED_BEFORE_US = whole("kafka.epoch_log.subscribed_before_us")
+SUBSCRIBED_BEFORE_US = int_tolerance("kafka.epoch_log.subscribed_before_us")
 """Longest time from a new subscription to its heartbeat."""
 
 

@@ -13,10 +13,10 @@ from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.classic_states import ObservedTransition, RebalanceWindow, UnexpectedLine
 from models.kafka.reconstruction.client_generations import ClientWindow
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER
 
-WORKED_ON_US = whole("kafka.inferred_windows.worked_on_us")
+WORKED_ON_US = int_tolerance("kafka.inferred_windows.worked_on_us")
 """Minimum time after a join that shows its SyncGroup answered.
 
 SyncGroup is answered at once where the leader is well.

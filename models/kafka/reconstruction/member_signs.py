@@ -15,13 +15,13 @@ from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import TOLD_OUT, answered_at, handled_at
 from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.reconstruction.implied_lines import implied_line
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER
 
-ROUND_TRIP_US = whole("kafka.member_signs.round_trip_us")
+ROUND_TRIP_US = int_tolerance("kafka.member_signs.round_trip_us")
 """How long after it was handled a client logs its join: assumed."""
 
-SILENT_US = whole("kafka.member_signs.silent_us")
+SILENT_US = int_tolerance("kafka.member_signs.silent_us")
 """Silence of a member whose session may have ended."""
 
 SILENCES_MAX = 8

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from models.events import Event, int_field
 from models.evidence import line_of
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_MS
 
-ASSUMED_SESSION_US = whole("kafka.request_members.assumed_session_us")
+ASSUMED_SESSION_US = int_tolerance("kafka.request_members.assumed_session_us")
 """Session timeout of members whose JoinGroup no line shows.
 
 The longest default: session.timeout.ms since 3.0 (ConsumerConfig, KIP-735).

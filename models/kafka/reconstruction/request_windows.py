@@ -36,10 +36,10 @@ from models.kafka.reconstruction.implied_lines import implied_line
 from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
 from models.kafka.reconstruction.unlogged_epochs import DOWNGRADE, UnloggedEpochs
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER
 
-HOLD_US = whole("kafka.request_windows.hold_us")
+HOLD_US = int_tolerance("kafka.request_windows.hold_us")
 """How long a request waits before it is read.
 
 By then the other answers of its generation are logged, and the coordinator's line.
@@ -48,10 +48,10 @@ By then the other answers of its generation are logged, and the coordinator's li
 HELD_MAX = 10_000
 """Requests that wait at once; beyond it the oldest are read."""
 
-STAMP_US = whole("kafka.request_windows.stamp_us")
+STAMP_US = int_tolerance("kafka.request_windows.stamp_us")
 """How late a session may seem to end, by stamps of whole milliseconds."""
 
-ANSWER_US = whole("kafka.request_windows.answer_us")
+ANSWER_US = int_tolerance("kafka.request_windows.answer_us")
 """Longest time from a heartbeat to the logged time of its answer.
 
 A run of heartbeats has the latter for its last one, from which the session is counted. Heartbeats of a group are often in step, so

@@ -26,10 +26,10 @@ from models.kafka.reconstruction.member_signs import (
 )
 from models.kafka.reconstruction.member_steps import UNREVOKED
 from models.kafka.reconstruction.partition_owners import PartitionOwners
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER
 
-WAIT_US = whole("kafka.unlogged_epochs.hold_us")
+WAIT_US = int_tolerance("kafka.unlogged_epochs.hold_us")
 """How long a sign waits for the coordinator's lines and others' signs."""
 
 SIGNS_HELD_MAX = 10_000
@@ -38,13 +38,13 @@ SIGNS_HELD_MAX = 10_000
 PEERS_MAX = 10_000
 """Members that are remembered; beyond it the oldest go."""
 
-FOLLOWS_US = whole("kafka.unlogged_epochs.follows_us")
+FOLLOWS_US = int_tolerance("kafka.unlogged_epochs.follows_us")
 """Longest time from an epoch to an assignment for which others gave up."""
 
-ALIVE_US = whole("kafka.unlogged_epochs.alive_us")
+ALIVE_US = int_tolerance("kafka.unlogged_epochs.alive_us")
 """A member that was heard this recently was not silent."""
 
-ALIVE_BEATS = whole("kafka.unlogged_epochs.alive_beats")
+ALIVE_BEATS = int_tolerance("kafka.unlogged_epochs.alive_beats")
 """The same in its own heartbeats."""
 
 UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition from epoch"

@@ -49,17 +49,17 @@ from models.kafka.observations.line_delays import stamp_width_us
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.rows import ONE_OF, Person
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_MS, US_PER_SECOND
 
-UNNAMED_WAIT_US = whole("kafka.blockers.unnamed_wait_us")
+UNNAMED_WAIT_US = int_tolerance("kafka.blockers.unnamed_wait_us")
 """Minimum wait for a member that no line names.
 
 Whoever is well hears of the rebalance with its next heartbeat, 3 s by default in all libraries, and rejoins with its next
 poll, within 1.3 s in all ordinary rebalances of the labelled corpora, whose interval is 1 s.
 """
 
-SLOW_REJOIN_US = whole("kafka.blockers.slow_rejoin_us")
+SLOW_REJOIN_US = int_tolerance("kafka.blockers.slow_rejoin_us")
 """Minimum delay of a blocker behind the other members.
 
 They learn of a rebalance with their next heartbeat.

@@ -11,9 +11,9 @@ from models.kafka.cluster.expiry_bursts import BURST_US, LOAD_US
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.tolerances import TOGETHER_MIN, whole
+from models.tolerances import TOGETHER_MIN, int_tolerance
 
-RETURNED_US = whole("kafka.lone_pauses.returned_us")
+RETURNED_US = int_tolerance("kafka.lone_pauses.returned_us")
 """Longest time until a living member hears that it is out, and joins."""
 
 _RETURNS = frozenset({ActionKind.JOIN, ActionKind.ID_HANDED_OUT, ActionKind.REPLACE})

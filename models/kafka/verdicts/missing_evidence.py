@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from models.kafka.hypotheses.hypothesis import DecidingEvidence
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import EPOCH
 
-MARGIN_US = whole("kafka.missing_evidence.margin_us")
+MARGIN_US = int_tolerance("kafka.missing_evidence.margin_us")
 """Margin around a rebalance for its requests and clients' lines."""
 
 _MINUTE = timedelta(minutes=1)

@@ -31,26 +31,26 @@ from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.verdicts.lone_pauses import has_expired_alive
 from models.rows import Person
-from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
+from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, int_tolerance
 from models.units import US_PER_MS, US_PER_SECOND
 
-CAUSED_TAKEOVER_US = whole("kafka.root_causes.takeover_us")
+CAUSED_TAKEOVER_US = int_tolerance("kafka.root_causes.takeover_us")
 """Time until a lost broker's partitions have new leaders.
 
 6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms.
 """
 
-RETURN_US = whole("kafka.root_causes.return_us")
+RETURN_US = int_tolerance("kafka.root_causes.return_us")
 """Maximum time until a paused process returns; later events are unrelated."""
 
-CUT_OFF_US = whole("kafka.root_causes.cut_off_us")
+CUT_OFF_US = int_tolerance("kafka.root_causes.cut_off_us")
 """Shortest search for a coordinator that a client's pause does not explain."""
 
 _TELLING = frozenset({ActionKind.LOST_COORDINATOR, ActionKind.SUBSCRIBE, ActionKind.JOIN, ActionKind.FENCED})
 """Actions that show whether a silent process was only paused."""
 
 
-HARMFUL_WAIT_US = whole("kafka.root_causes.harmful_wait_us")
+HARMFUL_WAIT_US = int_tolerance("kafka.root_causes.harmful_wait_us")
 """Minimum wait that is worse than the trigger of the rebalance."""
 
 

@@ -16,7 +16,7 @@ from models.rocketmq.object_text import RETRY
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.timing import PERIOD_US
-from models.tolerances import real
+from models.tolerances import float_tolerance
 from models.units import FOREVER
 
 STEADY_US = PERIOD_US
@@ -25,7 +25,7 @@ STEADY_US = PERIOD_US
 LINES_KEPT = 8
 """Number of results before a pause with lines kept."""
 
-SKEWED = real("rocketmq.balance.skewed")
+SKEWED = float_tolerance("rocketmq.balance.skewed")
 """Ratio to its even share above which a client has too much."""
 
 

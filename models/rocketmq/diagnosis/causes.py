@@ -24,22 +24,22 @@ from models.rocketmq.observations.topic_routes import RouteChange, Routes
 from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_SECOND
 
-_LOOK_BACK_US = whole("rocketmq.causes.look_back_us")
+_LOOK_BACK_US = int_tolerance("rocketmq.causes.look_back_us")
 """How long before a run the lists and routes may be that it used."""
 
-FIRST_US = whole("rocketmq.causes.first_us")
+FIRST_US = int_tolerance("rocketmq.causes.first_us")
 """Maximum time from the start to a share that belongs to it."""
 
-LATE_ROUTE_US = whole("rocketmq.causes.late_route_us")
+LATE_ROUTE_US = int_tolerance("rocketmq.causes.late_route_us")
 """Time after the start from which a topic's first route is a late one."""
 
-STARTED_US = whole("rocketmq.causes.started_us")
+STARTED_US = int_tolerance("rocketmq.causes.started_us")
 """Time after a process's start in which a run follows from it."""
 
-SLACK_US = whole("rocketmq.causes.slack_us")
+SLACK_US = int_tolerance("rocketmq.causes.slack_us")
 """Distance of lines that one act writes in several files."""
 
 SHARES_HELD_MAX = 4_096

@@ -17,13 +17,13 @@ from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.time_ranges import Spans, TimeRange
 from models.rocketmq.timing import ASSIGNED_APART_US
 from models.rows import AllocationChange, Conformance, Person, Rebalance
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER, SURE, US_PER_SECOND
 
-QUIET_US = whole("rocketmq.episodes.quiet_us")
+QUIET_US = int_tolerance("rocketmq.episodes.quiet_us")
 """Maximum gap between changes of one episode."""
 
-COMMIT_US = whole("rocketmq.episodes.commit_us")
+COMMIT_US = int_tolerance("rocketmq.episodes.commit_us")
 """Interval at which clients report offsets.
 
 Messages read by a dead client since its last report are delivered again.

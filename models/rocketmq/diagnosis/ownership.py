@@ -18,17 +18,17 @@ from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Reads, Routes
 from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.timing import PERIOD_US
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER
 
-BRIEF_US = whole("rocketmq.ownership.brief_us")
+BRIEF_US = int_tolerance("rocketmq.ownership.brief_us")
 """Minimum duration of a window without exactly one owner.
 
 While a queue changes hands it has no owner, or two, for a moment.
 """
 
 
-START_US = whole("rocketmq.ownership.start_us")
+START_US = int_tolerance("rocketmq.ownership.start_us")
 """Typical time from a consumer's start to its first share."""
 
 

@@ -11,22 +11,22 @@ from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.observations.fault_stretches import FaultStretch
 from models.rocketmq.observations.pop_trouble import APART_US
 from models.rocketmq.rocketmq_stage import RocketmqGroup
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-HEARTBEAT_US = whole("rocketmq.popping.heartbeat_us")
+HEARTBEAT_US = int_tolerance("rocketmq.popping.heartbeat_us")
 """Period of a gRPC client's heartbeats (ClientManagerImpl.java).
 
 A proxy that answers the next one was hardly missed.
 """
 
-STALL_US = whole("rocketmq.popping.stall_us")
+STALL_US = int_tolerance("rocketmq.popping.stall_us")
 """Minimum duration of a stall.
 
 A cache that fills up once in a while does no harm.
 """
 
 _LEAST_US = {"proxy_unreachable": HEARTBEAT_US, "consumption_stalled": STALL_US}
-_LEAST_LINES = {"lite_topic_contended": whole("rocketmq.popping.contended_lines")}
+_LEAST_LINES = {"lite_topic_contended": int_tolerance("rocketmq.popping.contended_lines")}
 """An exclusive lite topic that changes its client once is handed over."""
 
 _POINTS = frozenset({"invisible_time_exceeded", "lite_topic_contended"})

@@ -17,7 +17,7 @@ from models.rocketmq.diagnosis.standing_faults import StandingFault, is_of_group
 from models.rocketmq.object_text import RETRY
 from models.rocketmq.time_ranges import Spans
 from models.rows import Incident, Person, Rebalance
-from models.tolerances import real
+from models.tolerances import float_tolerance
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 PLANNED = frozenset(
@@ -40,7 +40,7 @@ BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 _ENDINGS = frozenset({"broker_up", "consumer_resume"})
 """Causes that end a trouble, and are not one themselves."""
 
-GUESSED = real("rocketmq.incidents.guessed")
+GUESSED = float_tolerance("rocketmq.incidents.guessed")
 """Minimum confidence of a window that affects an incident's severity."""
 
 

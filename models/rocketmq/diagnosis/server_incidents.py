@@ -16,10 +16,10 @@ from models.incidents.fault_facts import LostBrokers, MasterAbsence
 from models.incidents.headline_facts import ServerFacts
 from models.rocketmq.observations.set_masters import MasterChange
 from models.rows import ROCKETMQ, Incident
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import US_PER_SECOND
 
-TOGETHER_US = whole("rocketmq.server_incidents.together_us")
+TOGETHER_US = int_tolerance("rocketmq.server_incidents.together_us")
 """Maximum time between a name server's lines about one loss."""
 
 SERVER_LINES_MAX = 8

@@ -13,9 +13,9 @@ from models.incidents.fault_facts import ClientFault, DifferingClients, FaultFac
 from models.rocketmq.object_text import BROADCASTING, RETRY, replaced_filter
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.rocketmq_stage import RocketmqGroup
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-TOGETHER_US = whole("rocketmq.standing_faults.together_us")
+TOGETHER_US = int_tolerance("rocketmq.standing_faults.together_us")
 """Minimum overlap of two processes; a shorter one is a restart."""
 
 FLIPS = 2

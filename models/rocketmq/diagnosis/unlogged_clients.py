@@ -33,42 +33,42 @@ from models.rocketmq.strategies import (
 )
 from models.rocketmq.time_ranges import Spans
 from models.rocketmq.timing import LIST_US, NOTIFIED_US, PERIOD_US, ROUTE_POLL_US, ROUTE_US
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.units import FOREVER
 
-REACTION_US = whole("rocketmq.unlogged_clients.reaction_us")
+REACTION_US = int_tolerance("rocketmq.unlogged_clients.reaction_us")
 """Typical time from a changed list to a changed share."""
 
-FIRST_RUN_US = whole("rocketmq.unlogged_clients.first_run_us")
+FIRST_RUN_US = int_tolerance("rocketmq.unlogged_clients.first_run_us")
 """Typical time from the first heartbeat to the first queue."""
 
-START_US = whole("rocketmq.unlogged_clients.start_us")
+START_US = int_tolerance("rocketmq.unlogged_clients.start_us")
 """Maximum delay of a file's beginning after the broker's first contact."""
 
 
-FORGOTTEN_US = whole("rocketmq.unlogged_clients.forgotten_us")
+FORGOTTEN_US = int_tolerance("rocketmq.unlogged_clients.forgotten_us")
 """Time in which a stopping broker's closed connections don't count.
 
 Its clients live on.
 """
 
-RECONNECT_US = whole("rocketmq.unlogged_clients.reconnect_us")
+RECONNECT_US = int_tolerance("rocketmq.unlogged_clients.reconnect_us")
 """Maximum time until a live client reconnects, with its next heartbeat.
 
 Heartbeats are sent every 30 s.
 """
 
-FROZEN_US = whole("rocketmq.unlogged_clients.frozen_us")
+FROZEN_US = int_tolerance("rocketmq.unlogged_clients.frozen_us")
 """Typical time from a client's silence to its removal by a broker.
 
 Brokers remove it 120 to 130 s after its last heartbeat; it fell silent within 30 s after that.
 """
 
 
-LOCK_US = whole("rocketmq.unlogged_clients.lock_us")
+LOCK_US = int_tolerance("rocketmq.unlogged_clients.lock_us")
 """Duration for which a broker keeps a dead client's queue locks."""
 
-RESET_US = whole("rocketmq.unlogged_clients.reset_us")
+RESET_US = int_tolerance("rocketmq.unlogged_clients.reset_us")
 """Time from an order to reset offsets to the new queues."""
 
 DEFAULT = "AVG"

@@ -9,19 +9,19 @@ from models.events import Event
 from models.rocketmq.object_text import QueueText, assigned_in, queue_name, queues_in
 from models.rocketmq.observations.client_groups import ASSIGNMENT_LINES, BY_QUEUE, is_assigned
 from models.rocketmq.observations.client_processes import ClientProcess
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"}) | ASSIGNMENT_LINES
 OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
 """Lines about queues that precede a result."""
 
-NOT_LISTED_US = whole("rocketmq.allocation_runs.not_listed_us")
+NOT_LISTED_US = int_tolerance("rocketmq.allocation_runs.not_listed_us")
 """Maximum time from "not listed" to the result it belongs to."""
 
-BY_QUEUE_US = whole("rocketmq.allocation_runs.by_queue_us")
+BY_QUEUE_US = int_tolerance("rocketmq.allocation_runs.by_queue_us")
 """Maximum time between lines about single queues of one assignment."""
 
-RUN_MAX_US = whole("rocketmq.allocation_runs.run_max_us")
+RUN_MAX_US = int_tolerance("rocketmq.allocation_runs.run_max_us")
 """Maximum age of a queue's line that still belongs to a result.
 
 A dead client's locks last for a minute or two.

@@ -16,20 +16,20 @@ from typing import Any
 from models.events import Event
 from models.rocketmq.object_text import consumers_in
 from models.rocketmq.observations.log_files import log_name_of
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-QUARTER_US = whole("clocks.quarter_us")
-_ZONES_FAR_US = whole("clocks.zones_far_us")
-_NEAR_US = whole("rocketmq.client_processes.near_us")
+QUARTER_US = int_tolerance("clocks.quarter_us")
+_ZONES_FAR_US = int_tolerance("clocks.zones_far_us")
+_NEAR_US = int_tolerance("rocketmq.client_processes.near_us")
 """Maximum distance of a start from the broker's time, modulo zone."""
 
 NOWHERE = 1 << 62
 """Position beyond the end of any file."""
 
-LAST_LINES_US = whole("rocketmq.client_processes.last_lines_us")
+LAST_LINES_US = int_tolerance("rocketmq.client_processes.last_lines_us")
 """Time after a lost connection for the last lines of a process."""
 
-LEAVER_US = whole("rocketmq.client_processes.leaver_us")
+LEAVER_US = int_tolerance("rocketmq.client_processes.leaver_us")
 """Median time from unregistering to the end of the process."""
 
 

@@ -13,9 +13,9 @@ from models.events import Event
 from models.rocketmq.object_text import DEFAULT_TOPIC, RETRY
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.fault_stretches import FaultStretch, take_line
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-_APART_US = whole("rocketmq.client_faults.apart_us")
+_APART_US = int_tolerance("rocketmq.client_faults.apart_us")
 """Maximum time between two lines of a fault that no timer repeats."""
 
 
@@ -35,50 +35,50 @@ class FaultLimits:
 
 LIMITS: Mapping[str, FaultLimits] = {
     "allocation_failed": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.allocation_failed.apart_us"),
-        least_us=whole("rocketmq.client_faults.allocation_failed.least_us"),
-        least_lines=whole("rocketmq.client_faults.allocation_failed.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.allocation_failed.apart_us"),
+        least_us=int_tolerance("rocketmq.client_faults.allocation_failed.least_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.allocation_failed.least_lines"),
     ),
     "broker_unreachable": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.broker_unreachable.apart_us"),
-        least_us=whole("rocketmq.client_faults.broker_unreachable.least_us"),
-        least_lines=whole("rocketmq.client_faults.broker_unreachable.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.broker_unreachable.apart_us"),
+        least_us=int_tolerance("rocketmq.client_faults.broker_unreachable.least_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.broker_unreachable.least_lines"),
     ),
-    "consume_timeout_exceeded": FaultLimits(apart_us=whole("rocketmq.client_faults.consume_timeout_exceeded.apart_us")),
+    "consume_timeout_exceeded": FaultLimits(apart_us=int_tolerance("rocketmq.client_faults.consume_timeout_exceeded.apart_us")),
     "consumer_not_started": FaultLimits(),
     "consumption_disabled": FaultLimits(),
     "listener_failed": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.listener_failed.apart_us"),
-        least_lines=whole("rocketmq.client_faults.listener_failed.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.listener_failed.apart_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.listener_failed.least_lines"),
     ),
     "listener_slow": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.listener_slow.apart_us"),
-        least_us=whole("rocketmq.client_faults.listener_slow.least_us"),
-        least_lines=whole("rocketmq.client_faults.listener_slow.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.listener_slow.apart_us"),
+        least_us=int_tolerance("rocketmq.client_faults.listener_slow.least_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.listener_slow.least_lines"),
     ),
     "lock_missing": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.lock_missing.apart_us"),
-        least_us=whole("rocketmq.client_faults.lock_missing.least_us"),
-        least_lines=whole("rocketmq.client_faults.lock_missing.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.lock_missing.apart_us"),
+        least_us=int_tolerance("rocketmq.client_faults.lock_missing.least_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.lock_missing.least_lines"),
         at_once=frozenset({"RocketQueueLockAsked"}),  # a lock that it had could not be renewed
     ),
     "name_server_unreachable": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.name_server_unreachable.apart_us"),
-        least_us=whole("rocketmq.client_faults.name_server_unreachable.least_us"),
-        least_lines=whole("rocketmq.client_faults.name_server_unreachable.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.name_server_unreachable.apart_us"),
+        least_us=int_tolerance("rocketmq.client_faults.name_server_unreachable.least_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.name_server_unreachable.least_lines"),
     ),
-    "offset_not_kept": FaultLimits(least_lines=whole("rocketmq.client_faults.offset_not_kept.least_lines")),
+    "offset_not_kept": FaultLimits(least_lines=int_tolerance("rocketmq.client_faults.offset_not_kept.least_lines")),
     "offset_out_of_range": FaultLimits(),
     "offset_reset": FaultLimits(),
     "reading_failed": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.reading_failed.apart_us"),
-        least_us=whole("rocketmq.client_faults.reading_failed.least_us"),
-        least_lines=whole("rocketmq.client_faults.reading_failed.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.reading_failed.apart_us"),
+        least_us=int_tolerance("rocketmq.client_faults.reading_failed.least_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.reading_failed.least_lines"),
     ),
     "route_missing": FaultLimits(
-        apart_us=whole("rocketmq.client_faults.route_missing.apart_us"),
-        least_us=whole("rocketmq.client_faults.route_missing.least_us"),
-        least_lines=whole("rocketmq.client_faults.route_missing.least_lines"),
+        apart_us=int_tolerance("rocketmq.client_faults.route_missing.apart_us"),
+        least_us=int_tolerance("rocketmq.client_faults.route_missing.least_us"),
+        least_lines=int_tolerance("rocketmq.client_faults.route_missing.least_lines"),
     ),
 }
 """Limits of each fault, by the word that catalogue entries use."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.rocketmq.observations.fault_stretches import FaultStretch, take_line
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-APART_US = whole("rocketmq.pop_trouble.apart_us")
+APART_US = int_tolerance("rocketmq.pop_trouble.apart_us")
 """Maximum time between two lines of one stretch.
 
 A client says at least every 30 s that its cache is full (ProcessQueueImpl.java).

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-DETECTION_US = whole("rocketmq.set_masters.detection_us")
+DETECTION_US = int_tolerance("rocketmq.set_masters.detection_us")
 """Maximum time from a broker's loss to the election that replaces it.
 
 If one failed between them, the set had no master all the while.

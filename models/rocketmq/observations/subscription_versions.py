@@ -12,18 +12,18 @@ from collections.abc import Iterable, Sequence
 
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_processes import ClientProcess
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-AFTER_US = whole("rocketmq.subscription_versions.after_us")
+AFTER_US = int_tolerance("rocketmq.subscription_versions.after_us")
 """Maximum time from a result line to its version."""
 
-SUBSCRIBED_US = whole("rocketmq.subscription_versions.subscribed_us")
+SUBSCRIBED_US = int_tolerance("rocketmq.subscription_versions.subscribed_us")
 """Maximum time from a first version to the consumer's start.
 
 A first version has the start time of the application.
 """
 
-TOGETHER_US = whole("rocketmq.subscription_versions.together_us")
+TOGETHER_US = int_tolerance("rocketmq.subscription_versions.together_us")
 """Distance below which versions may arrive in reverse order.
 
 The older one is then never logged.

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.rocketmq.object_text import subscription_in
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-HEARTBEAT_US = whole("rocketmq.subscriptions.heartbeat_us")
+HEARTBEAT_US = int_tolerance("rocketmq.subscriptions.heartbeat_us")
 """Maximum duration of one heartbeat's lines, which have whole seconds."""
 
 ExpressionsByTopic = dict[str, str]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.rocketmq.object_text import RETRY, addresses_in, configured_in, route_in
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 Reads = dict[str, int]
 """Number of readable queues by broker."""
@@ -25,7 +25,7 @@ Queues are listed one by one, so memory is the limit. Brokers create 4 to 16 by 
 BrokerConfig.defaultTopicQueueNums), and operators some dozens; a line may state any number.
 """
 
-ONE_POLL_US = whole("rocketmq.topic_routes.one_poll_us")
+ONE_POLL_US = int_tolerance("rocketmq.topic_routes.one_poll_us")
 """Maximum time in which a client reads the routes of all its topics."""
 
 SOLE = ""

@@ -6,11 +6,11 @@ did not come any more bounds the silence.
 
 from __future__ import annotations
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
-COMMIT_MS = whole("whatif.contacts.commit_ms")
+COMMIT_MS = int_tolerance("whatif.contacts.commit_ms")
 """Default of auto.commit.interval.ms; Java's consumers commit by themselves unless told otherwise."""
-NEAR_MS = whole("whatif.reading.contact_ms")
+NEAR_MS = int_tolerance("whatif.reading.contact_ms")
 """Maximum distance of a contact from the time at which it was due."""
 
 

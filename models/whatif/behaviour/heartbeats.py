@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
 from models.rows import Rebalance, RebalanceMember
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.weights import OTHER_HEARTBEAT, USUAL_HEARTBEAT
 from models.whatif.rules import DEFAULT_HEARTBEAT_MS
 
@@ -23,9 +23,9 @@ USUAL_MS: Mapping[int, float] = {
 
 The default of all libraries has most, and the others have equal shares of the rest.
 """
-HEARTBEAT_DELAY_MS = whole("whatif.heartbeats.late_ms")
+HEARTBEAT_DELAY_MS = int_tolerance("whatif.heartbeats.late_ms")
 """Usual delay of a heartbeat and rejoin; recordings show 2 to 50 ms."""
-SESSION_SHARE = whole("whatif.heartbeats.session_share")
+SESSION_SHARE = int_tolerance("whatif.heartbeats.session_share")
 """Clients recommend at most a third of the session timeout for the heartbeat interval."""
 NOT_HEARD = frozenset({"new_group", "cooperative_followup", "connector_config_change", "scheduled_rebalance"})
 """Causes of rebalances that members know of by themselves."""

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 
 
 class StretchKind(StrEnum):
@@ -130,7 +130,7 @@ class Act:
     lasts_ms: int = 0
 
 
-FOREVER_MS = whole("whatif.members.forever_ms")
+FOREVER_MS = int_tolerance("whatif.members.forever_ms")
 """Length of a stretch without an end."""
 
 

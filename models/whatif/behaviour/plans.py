@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge
 from models.whatif.rules import Configuration
 
-ONE_ROLL_MS = whole("whatif.plans.one_roll_ms")
+ONE_ROLL_MS = int_tolerance("whatif.plans.one_roll_ms")
 """Restarts of different members that are closer than this belong to one rolling restart."""
 
 

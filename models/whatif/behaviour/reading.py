@@ -14,7 +14,7 @@ from models.incidents.static_membership import is_of_consumers
 from models.kafka.observations.libraries import default_timeouts
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
-from models.tolerances import DEFAULT_SESSION_MS, USUAL_SESSION_TIMEOUTS_MS, whole
+from models.tolerances import DEFAULT_SESSION_MS, USUAL_SESSION_TIMEOUTS_MS, int_tolerance
 from models.units import US_PER_MS
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
 from models.whatif.behaviour.heartbeats import HEARTBEAT_DELAY_MS
@@ -28,11 +28,11 @@ OUTSIDE = frozenset(
 """Causes outside the members' lives."""
 LOSSES = frozenset({"member_leave", "member_restart", "session_timeout", "rebalance_timeout"})
 """Causes with which a group loses a member."""
-CONTACT_MS = whole("whatif.reading.contact_ms")
+CONTACT_MS = int_tolerance("whatif.reading.contact_ms")
 """Maximum distance of a last contact from the join phase that it was."""
-START_MS = whole("whatif.reading.start_ms")
+START_MS = int_tolerance("whatif.reading.start_ms")
 """Shortest time between one process and the next one's join."""
-WARM_UP_MS = whole("whatif.reading.warm_up_ms")
+WARM_UP_MS = int_tolerance("whatif.reading.warm_up_ms")
 """Time before the logs in which members that were already there come together."""
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.whatif.runs.recurrences import SimulatedRebalance
 
 AreAlike = Callable[[SimulatedRebalance, SimulatedRebalance], bool]
 DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})
 """Triggers that mean that a member is gone, however it is noticed."""
 ASKED_BY_LEADER = "leader_rejoin"
-NEAR_MS = whole("whatif.alignment.near_ms")
+NEAR_MS = int_tolerance("whatif.alignment.near_ms")
 """Maximum distance of two starts of one rebalance.
 
 A heartbeat interval, and what a busy machine adds.

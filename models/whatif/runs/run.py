@@ -11,25 +11,25 @@ from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransit
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
-from models.tolerances import whole
+from models.tolerances import int_tolerance
 from models.whatif.behaviour.members import Act, ActKind, Behaviour
 from models.whatif.runs.clients import MEMBER_CLASSES, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, do_nothing
 from models.whatif.runs.courses import FinishedRun, Rest, SharedCourse
 from models.whatif.runs.recurrences import SimulatedRebalance
 
-POLL_MS = whole("whatif.run.poll_ms")
+POLL_MS = int_tolerance("whatif.run.poll_ms")
 """Usual time between two polls; a poll returns early to rejoin."""
-QUIET_MS = whole("whatif.run.quiet_ms")
+QUIET_MS = int_tolerance("whatif.run.quiet_ms")
 """Time before an action that is always run."""
-LONG_MS = whole("whatif.run.long_ms")
+LONG_MS = int_tolerance("whatif.run.long_ms")
 """A process that is held for longer is not waited for."""
-EXPIRY_LATE_MS = whole("whatif.run.expiry_late_ms")
+EXPIRY_LATE_MS = int_tolerance("whatif.run.expiry_late_ms")
 """Time after its end at which a session is found to be over.
 
 A session often is a whole number of heartbeats, and then the others' heartbeats come at its end. Some of them most likely
 come before it is found to be over, and hear of that one interval later.
 """
-LOOK_MS = whole("whatif.run.look_ms")
+LOOK_MS = int_tolerance("whatif.run.look_ms")
 """Time between two looks whether a group is quiet."""
 AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY})
 SILENCES = frozenset({ActKind.PAUSE, ActKind.KILL, ActKind.CLOSE})

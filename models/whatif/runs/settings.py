@@ -10,7 +10,7 @@ from models.incidents.static_membership import is_of_consumers
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN
 from models.rows import Rebalance
-from models.tolerances import DEFAULT_SESSION_MS, real
+from models.tolerances import DEFAULT_SESSION_MS, float_tolerance
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.rules import (
     DEFAULT_INITIAL_DELAY_MS,
@@ -25,7 +25,7 @@ USUAL_VERSION = "3.9.1"
 """Version of brokers whose logs do not tell it."""
 FIRST_MODERN = "4.0"
 MODERN_VERSION = "4.1.1"
-MOMENT_SECONDS = real("whatif.settings.moment_seconds")
+MOMENT_SECONDS = float_tolerance("whatif.settings.moment_seconds")
 """Join phases of new groups that are shorter had no initial delay."""
 
 

@@ -12,12 +12,12 @@ from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.timeouts_in_force import TimeoutsInForce
 from models.kafka.observations.actions import ActionKind
-from models.tolerances import PHASE_OVERRUN_US, PHASE_UNDERRUN_US, USUAL_REBALANCE_TIMEOUTS_MS, WHOLE_SECONDS_MIN_US, whole
+from models.tolerances import PHASE_OVERRUN_US, PHASE_UNDERRUN_US, USUAL_REBALANCE_TIMEOUTS_MS, WHOLE_SECONDS_MIN_US, int_tolerance
 from models.units import US_PER_MS, US_PER_SECOND
 
-TIMEOUT_TOLERANCE_US = whole("kafka.timeouts.timeout_tolerance_us")
+TIMEOUT_TOLERANCE_US = int_tolerance("kafka.timeouts.timeout_tolerance_us")
 
-LAST_MOMENT_US = whole("kafka.timeouts.last_moment_us")
+LAST_MOMENT_US = int_tolerance("kafka.timeouts.last_moment_us")
 """Longest time from the last missing member to the phase's end."""
 
 

@@ -13,14 +13,14 @@ from models.kafka.observations.actions import MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import default_timeouts
 from models.kafka.observations.roster import Roster, RosterMember
-from models.tolerances import DEFAULT_SESSION_TIMEOUTS_MS, whole
+from models.tolerances import DEFAULT_SESSION_TIMEOUTS_MS, int_tolerance
 from models.units import US_PER_MS
 
 LIKE_IT_MAX = 20
 """Number of other members searched for a timeout that the acting member lacks."""
 
 
-POLL_TIMEOUT_TO_LEAVE_US = whole("kafka.timeouts.noticed_us")
+POLL_TIMEOUT_TO_LEAVE_US = int_tolerance("kafka.timeouts.noticed_us")
 """Maximum distance of a client's poll timeout line from its LeaveGroup."""
 
 
