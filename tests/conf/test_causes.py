@@ -49,7 +49,7 @@ def test_an_entry_says_what_it_is_and_what_to_do(entry: CauseText) -> None:
 
 
 NUMBERS = {"session_timeout_ms", "max_poll_interval_ms", "rebalance_timeout_ms", "polled_after_ms", "silent_ms", "absent_ms"}
-"""What `models.kafka.hypotheses.timeouts` tells."""
+"""What `models.kafka.hypotheses.measurements` tells."""
 
 
 @pytest.mark.parametrize("entry", EVERY, ids=lambda entry: f"{entry.system}-{entry.id}")

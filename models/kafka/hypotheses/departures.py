@@ -14,14 +14,10 @@ from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
 from models.kafka.hypotheses.context.departed_members import DepartedMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
+from models.kafka.hypotheses.evictions import is_echo
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import came_meanwhile, restarts
-from models.kafka.hypotheses.timeouts import (
-    has_committed_in_time,
-    has_polled_in_time,
-    is_echo,
-    poll_rhythm,
-)
+from models.kafka.hypotheses.last_polls import has_committed_in_time, has_polled_in_time
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
@@ -260,7 +256,7 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
     in_time = has_committed_in_time(context.timeouts, context.known, action, actor)
     if in_time is not None:
         return (weights.COMMITTED_IN_TIME if in_time else weights.COMMITTED_ONE_INTERVAL_AGO).value
-    often = 0 if has_whole_group_left(context.phase) else poll_rhythm(context.phase, context.timeouts, context.known)
+    often = 0 if has_whole_group_left(context.phase) else context.lags.poll_rhythm
     if often:
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value
     if _comes_back(context.phase, actor, action):

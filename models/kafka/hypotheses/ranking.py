@@ -20,17 +20,13 @@ from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.context.stated_reasons import named_action, reason_id_in, reason_in
 from models.kafka.hypotheses.elimination import (
     by_elimination,
-    has_store_failed_silently,
-    may_follow_failed_write,
-    may_have_failed_to_store,
     start_not_seen,
-    was_sync_given_up,
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join, silent_before
+from models.kafka.hypotheses.missed_syncs import by_missed_syncs
 from models.kafka.hypotheses.removals import by_removed_members
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
-from models.kafka.hypotheses.timeouts import by_missed_syncs
 from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
 from models.kafka.observations.actions import (
     ActionKind,
@@ -201,15 +197,15 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return removed, None
     trigger = find_trigger(context)
     nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.phase.start
-    by_members = context.window.witness is Witness.CLIENT and was_sync_given_up(context)
-    if by_members or (nobody_before and has_store_failed_silently(context)):
+    by_members = context.window.witness is Witness.CLIENT and context.write.was_given_up
+    if by_members or (nobody_before and context.write.has_failed_silently):
         return store_failed(context, None), None
-    if nobody_before and may_have_failed_to_store(context):
+    if nobody_before and context.write.may_have_failed_in_trouble:
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
     if (
         trigger is not None
         and trigger.at > context.phase.start
-        and may_follow_failed_write(context)
+        and context.write.may_have_failed
         and not _has_own_reason(context.phase, trigger)
     ):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()], None

@@ -13,16 +13,17 @@ from models.incidents.refusals import is_of_assignor
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
+from models.kafka.hypotheses.context.assignment_lags import AssignmentLags
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.context.stated_reasons import reason_id_in
+from models.kafka.hypotheses.coordinator_changes import follows_load
 from models.kafka.hypotheses.hypothesis import (
     CLIENT_LOG,
     LOOK_BACK_US,
     DecidingEvidence,
     Hypothesis,
 )
-from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
@@ -104,29 +105,29 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
         weight = weights.METADATA_TOLD.value
         return [Hypothesis(cause, weight, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - weight, actions)]
     if why and _CONNECT_REJOIN in why:
-        shares = weights.CONNECT_PLANNED if ends_planned_delay(context.phase) else weights.CONNECT_REJOIN
+        shares = weights.CONNECT_PLANNED if context.lags.ends_planned_delay else weights.CONNECT_REJOIN
         return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
     is_of_its_own = cause is None and bool(why) and why != "not provided" and not (why or "").startswith(REJOIN_AFTER_TROUBLE_TEXTS)
     if is_of_its_own or is_of_assignor(why or ""):
         return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, DecidingEvidence.APPLICATION)]
     if context.known.protocol_type == CONNECT:
         return _connectors_or_followup(context, actions)
-    if unexplained and (shares_planned := _planned_by_time(context.phase, actor)) is not None:
+    if unexplained and (shares_planned := _planned_by_time(context.phase, context.lags, actor)) is not None:
         return [Hypothesis(c, share, settled_by=CLIENT_LOG, supporting_actions=actions) for c, share in shares_planned.of.items()]
     return _topics_or_metadata(context, actor, actions, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 
-def _planned_by_time(phase: LoggedJoinPhase, actor: str | None) -> weights.Shares | None:
+def _planned_by_time(phase: LoggedJoinPhase, lags: AssignmentLags, actor: str | None) -> weights.Shares | None:
     """Shares for a member that rejoins when its library plans to.
 
     None at other times.
     """
     name = (actor or "").lower()
-    if STREAMS_CONSUMER in name and ends_probing_interval(phase):
+    if STREAMS_CONSUMER in name and lags.ends_probing_interval:
         return weights.PROBING_IN_TIME
     began = phase.previous.started if phase.previous is not None else None
     lost_worker = began is not None and text_field(began, "reason_id") in {"leave", "heartbeat_expiration"}
-    return weights.CONNECT_IN_TIME if name.startswith(CONNECT) and lost_worker and ends_planned_delay(phase) else None
+    return weights.CONNECT_IN_TIME if name.startswith(CONNECT) and lost_worker and lags.ends_planned_delay else None
 
 
 def _work_has_changed(phase: LoggedJoinPhase, known: GroupKnowledge) -> bool:

@@ -12,10 +12,8 @@ from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.context.timeouts_in_force import TimeoutsInForce
+from models.kafka.hypotheses.coordinator_changes import had_coordinator_moved
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, Hypothesis
-from models.kafka.hypotheses.timeouts import (
-    had_coordinator_moved,
-)
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,

@@ -41,8 +41,8 @@ from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.phase_deadline import LAST_MOMENT_US
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.context.stated_reasons import listed_actions, named_action
+from models.kafka.hypotheses.evictions import evicted_unlogged
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, PROMPT_US
-from models.kafka.hypotheses.timeouts import evicted_unlogged
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import stamp_width_us

@@ -29,8 +29,8 @@ from models.kafka.hypotheses.context.rebalance_context import RebalanceContext, 
 from models.kafka.hypotheses.context.stated_reasons import reason_id_in
 from models.kafka.hypotheses.epochs import judge_epoch
 from models.kafka.hypotheses.hypothesis import DecidingEvidence
+from models.kafka.hypotheses.measurements import numbers_of
 from models.kafka.hypotheses.ranking import Ranking, rank, trigger_text
-from models.kafka.hypotheses.timeouts import numbers_of
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import known_library

@@ -26,7 +26,8 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.context.timeouts_in_force import TimeoutsInForce
-from models.kafka.hypotheses.timeouts import follows_load, had_coordinator_moved, is_echo
+from models.kafka.hypotheses.coordinator_changes import follows_load, had_coordinator_moved
+from models.kafka.hypotheses.evictions import is_echo
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction, is_rebalance_notice, says_unknown_member
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.verdicts.lone_pauses import has_expired_alive

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
+from models.kafka.hypotheses.context.assignment_lags import AssignmentLags
+from models.kafka.hypotheses.context.assignment_write import AssignmentWrite
 from models.kafka.hypotheses.context.departed_members import DepartedMembers
 from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
@@ -43,6 +45,10 @@ class RebalanceContext:
     """Which timeouts are in force."""
     deadline: PhaseDeadline = field(init=False)
     """Whether the rebalance timeout ended the join phase."""
+    lags: AssignmentLags = field(init=False)
+    """How long after the last assignment it began."""
+    write: AssignmentWrite = field(init=False)
+    """Whether that assignment could be written."""
 
     def __post_init__(self) -> None:
         phase, known, roster, facts = self.phase, self.known, self.roster, self.facts
@@ -52,6 +58,8 @@ class RebalanceContext:
         self.departures = DepartedMembers(phase, self.members, self.arrivals, known)
         self.timeouts = TimeoutsInForce(phase, self.members, known, roster, facts, self.group)
         self.deadline = PhaseDeadline(phase, self.members, self.departures, self.timeouts, facts)
+        self.lags = AssignmentLags(phase, known, self.timeouts)
+        self.write = AssignmentWrite(phase, self.members, self.arrivals, self.departures, self.lags, known, facts)
 
 
 def evidence_events(window: RebalanceWindow, actions: Sequence[MemberAction]) -> list[Event]:

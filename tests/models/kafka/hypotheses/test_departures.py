@@ -9,7 +9,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
-from models.kafka.hypotheses.timeouts import COMMIT_RHYTHM_US
+from models.kafka.hypotheses.last_polls import COMMIT_RHYTHM_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context

@@ -9,21 +9,13 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.cluster.facts import ClusterFacts, NodeChange, TopicChange
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.context.assignment_write import AT_ONCE_US, NOT_STORED, TROUBLE_US
 from models.kafka.hypotheses.context.phase_deadline import TIMEOUT_TOLERANCE_US
-from models.kafka.hypotheses.elimination import (
-    AT_ONCE_US,
-    NOT_STORED,
-    TROUBLE_US,
-    by_elimination,
-    has_store_failed_silently,
-    last_heard,
-    may_have_failed_to_store,
-    start_not_seen,
-    was_sync_given_up,
-)
+from models.kafka.hypotheses.coordinator_changes import MOVED_US
+from models.kafka.hypotheses.elimination import by_elimination, start_not_seen
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_US, Hypothesis
+from models.kafka.hypotheses.members_alone import last_heard
 from models.kafka.hypotheses.removals import LINE_LAG_US, by_removed_members, heard_too_late
-from models.kafka.hypotheses.timeouts import MOVED_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import RosterMember
@@ -445,8 +437,8 @@ SUPERSEDED = {"previous": before(outcome="superseded"), **BY_CLIENT, **PHASE}
 def test_a_sync_was_refused_because_its_write_failed(action: MemberAction, values: dict[str, object], given_up: bool) -> None:
     rebalance = context(action, **values)  # type: ignore[arg-type]
 
-    assert was_sync_given_up(rebalance) is given_up
-    assert has_store_failed_silently(rebalance) is given_up or not given_up
+    assert rebalance.write.was_given_up is given_up
+    assert rebalance.write.has_failed_silently is given_up or not given_up
     assert (shares(by_elimination(rebalance)) == of(weights.STORE_FAILED_AT_ONCE)) is given_up
 
 
@@ -470,7 +462,7 @@ def test_members_lose_their_coordinator_instead_of_an_assignment(
     lost = by_client(K.LOST_COORDINATOR, lost_at - 60 * SECOND, names[0], node=nodes[0])
     found = by_client(K.START, found_at - 60 * SECOND, names[1], node=nodes[1])
 
-    assert was_sync_given_up(context(lost, found, **SUPERSEDED)) is answered  # type: ignore[arg-type]
+    assert context(lost, found, **SUPERSEDED).write.was_given_up is answered  # type: ignore[arg-type]
 
 
 LATER = {"previous_joined_at": NOW - STORE_TIMEOUT_US, "has_assignments": True}
@@ -498,7 +490,7 @@ ALL_ASK = [by_client(K.REJOIN, 0), by_client(K.REJOIN, 9, "b")]
 def test_all_members_that_join_again_untold_were_refused_their_sync(
     actions: list[MemberAction], values: dict[str, object], given_up: bool
 ) -> None:
-    assert was_sync_given_up(context(*actions, **SUPERSEDED | LATER | values)) is given_up  # type: ignore[arg-type]
+    assert context(*actions, **SUPERSEDED | LATER | values).write.was_given_up is given_up  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -514,17 +506,17 @@ def test_a_write_is_given_up_after_a_timeout(lag: int, just: bool) -> None:
     previous = before(ended_at=NOW - lag)
     trouble = ClusterFacts(node_changes=[NodeChange(NOW - TROUBLE_US, "1", "stopped", line("BrokerStopped", NOW))])
     rhythm = {"lags": [STORE_TIMEOUT_US, lag]}
-    assert may_have_failed_to_store(context(previous=previous, facts=trouble)) is just
-    assert has_store_failed_silently(context(previous=previous, **rhythm)) is just  # type: ignore[arg-type]
-    assert not has_store_failed_silently(context(previous=previous))
+    assert context(previous=previous, facts=trouble).write.may_have_failed_in_trouble is just
+    assert context(previous=previous, **rhythm).write.has_failed_silently is just  # type: ignore[arg-type]
+    assert not context(previous=previous).write.has_failed_silently
     told = refused(CLOCK_TOLERANCE_US, why="REBALANCE_IN_PROGRESS")
-    assert has_store_failed_silently(context(told, previous=previous)) is just
-    assert not has_store_failed_silently(context(refused(CLOCK_TOLERANCE_US + 1, why="x"), previous=previous))
+    assert context(told, previous=previous).write.has_failed_silently is just
+    assert not context(refused(CLOCK_TOLERANCE_US + 1, why="x"), previous=previous).write.has_failed_silently
     for values in ({"last": ("a",), "tell_joins": {"b"}}, {"last": ("a", "b", "c"), "clients": {"c"}}):
-        assert not may_have_failed_to_store(context(previous=previous, facts=trouble, **values))  # type: ignore[arg-type]
-        assert not has_store_failed_silently(context(previous=previous, **rhythm | values))  # type: ignore[arg-type]
+        assert not context(previous=previous, facts=trouble, **values).write.may_have_failed_in_trouble  # type: ignore[arg-type]
+        assert not context(previous=previous, **rhythm | values).write.has_failed_silently  # type: ignore[arg-type]
     early = ClusterFacts(node_changes=[NodeChange(NOW - TROUBLE_US - 1, "1", "stopped", line("BrokerStopped", NOW))])
-    assert not may_have_failed_to_store(context(previous=previous, facts=early))
+    assert not context(previous=previous, facts=early).write.may_have_failed_in_trouble
 
 
 @pytest.mark.parametrize(
@@ -544,7 +536,7 @@ def test_an_assignment_that_a_member_got_was_written(action: MemberAction, answe
     values = {"previous": before(ended_at=NOW - STORE_TIMEOUT_US), "previous_joined_at": NOW - 6 * SECOND}
     rebalance = context(action, lags=[STORE_TIMEOUT_US, STORE_TIMEOUT_US], **values)  # type: ignore[arg-type]
 
-    assert has_store_failed_silently(rebalance) is not answered
+    assert rebalance.write.has_failed_silently is not answered
 
 
 @pytest.mark.parametrize(
@@ -560,10 +552,10 @@ def test_an_assignment_that_a_member_got_was_written(action: MemberAction, answe
 )
 def test_members_are_told_that_an_assignment_was_not_stored(lag: int, why: str | None, failed: bool) -> None:
     action = by_client(K.SYNC_FAILED, -9, why=why)
-    assert has_store_failed_silently(context(action, previous=before(ended_at=NOW - lag), **PHASE)) is failed  # type: ignore[arg-type]
+    assert context(action, previous=before(ended_at=NOW - lag), **PHASE).write.has_failed_silently is failed  # type: ignore[arg-type]
     for values in ({"outcome": "superseded"}, {"ended_at": None}):
-        assert not has_store_failed_silently(context(action, previous=before(**{"ended_at": NOW - lag} | values), **PHASE))  # type: ignore[arg-type]
-    assert not has_store_failed_silently(context(action, previous=None, **PHASE))  # type: ignore[arg-type]
+        assert not context(action, previous=before(**{"ended_at": NOW - lag} | values), **PHASE).write.has_failed_silently  # type: ignore[arg-type]
+    assert not context(action, previous=None, **PHASE).write.has_failed_silently  # type: ignore[arg-type]
 
 
 # -- usual shares ----------------------------------------------------------------------------------------------------

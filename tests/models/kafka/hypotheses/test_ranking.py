@@ -8,7 +8,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.elimination import AT_ONCE_US
+from models.kafka.hypotheses.context.assignment_write import AT_ONCE_US
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction

@@ -9,19 +9,10 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.context.phase_deadline import LAST_MOMENT_US, TIMEOUT_TOLERANCE_US
 from models.kafka.hypotheses.context.timeouts_in_force import LIKE_IT_MAX, POLL_TIMEOUT_TO_LEAVE_US
-from models.kafka.hypotheses.timeouts import (
-    MOVED_US,
-    ends_planned_delay,
-    ends_probing_interval,
-    evicted_unlogged,
-    follows_load,
-    had_coordinator_moved,
-    has_polled_in_time,
-    is_echo,
-    numbers_of,
-    poll_rhythm,
-    store_rhythm,
-)
+from models.kafka.hypotheses.coordinator_changes import MOVED_US, follows_load, had_coordinator_moved
+from models.kafka.hypotheses.evictions import evicted_unlogged, is_echo
+from models.kafka.hypotheses.last_polls import has_polled_in_time
+from models.kafka.hypotheses.measurements import numbers_of
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from models.kafka.reconstruction.classic_states import RebalanceWindow
@@ -236,35 +227,35 @@ def test_usual_timeouts_and_whole_seconds_end_a_phase_before(lasted: int, member
 def test_late_polls_have_a_rhythm(lag: int, rhythm: int) -> None:
     previous = ended_before(lag)
 
-    assert taking(poll_rhythm, context(members=[A], previous=previous)) == rhythm
-    assert taking(poll_rhythm, context(previous=previous)) == rhythm, "60 s is usual"
+    assert context(members=[A], previous=previous).lags.poll_rhythm == rhythm
+    assert context(previous=previous).lags.poll_rhythm == rhythm, "60 s is usual"
     assert (
-        taking(poll_rhythm, context(members=[A], previous=previous, lags=[60 * SECOND, 63 * SECOND, 63 * SECOND + 1, 60 * SECOND - 1]))
+        context(members=[A], previous=previous, lags=[60 * SECOND, 63 * SECOND, 63 * SECOND + 1, 60 * SECOND - 1]).lags.poll_rhythm
         == 2 * rhythm
     )
-    assert taking(poll_rhythm, context(members=[A], previous=before(outcome="superseded", ended_at=NOW - lag))) == 0
-    assert taking(poll_rhythm, context(members=[A], previous=None)) == 0
+    assert context(members=[A], previous=before(outcome="superseded", ended_at=NOW - lag)).lags.poll_rhythm == 0
+    assert context(members=[A], previous=None).lags.poll_rhythm == 0
 
 
 @pytest.mark.parametrize(("over", "rhythm"), [(POLL_SLACK_US, 1), (POLL_SLACK_US + 1, 0)])
 def test_the_slack_of_a_long_interval_is_bounded(over: int, rhythm: int) -> None:
-    assert taking(poll_rhythm, context(previous=ended_before(300 * SECOND + over))) == rhythm
+    assert context(previous=ended_before(300 * SECOND + over)).lags.poll_rhythm == rhythm
 
 
 @pytest.mark.parametrize(("over", "just"), [(-1, False), (0, True), (STORE_SLACK_US, True), (STORE_SLACK_US + 1, False)])
 def test_writes_given_up_have_a_rhythm(over: int, just: bool) -> None:
     lag = STORE_TIMEOUT_US + over
-    assert taking(store_rhythm, context(previous=ended_before(lag))) == (1 if just else 0)
+    assert context(previous=ended_before(lag)).lags.store_rhythm == (1 if just else 0)
     lags = [9, STORE_TIMEOUT_US + 1, lag, STORE_TIMEOUT_US + 2, 9, STORE_TIMEOUT_US]
-    assert taking(store_rhythm, context(previous=ended_before(lag), lags=lags)) == (0 if not just else 3 if lag != STORE_TIMEOUT_US else 1)
+    assert context(previous=ended_before(lag), lags=lags).lags.store_rhythm == (0 if not just else 3 if lag != STORE_TIMEOUT_US else 1)
 
 
 @pytest.mark.parametrize(("over", "ends"), [(-1, False), (0, True), (POLL_SLACK_US, True), (POLL_SLACK_US + 1, False)])
 def test_planned_delays_end(over: int, ends: bool) -> None:
-    assert ends_planned_delay(context(previous=ended_before(CONNECT_DELAY_US + over)).phase) is ends
-    assert ends_probing_interval(context(previous=ended_before(PROBING_US + over)).phase) is ends
-    assert not ends_planned_delay(context(previous=None).phase)
-    assert not ends_probing_interval(context(previous=None).phase)
+    assert context(previous=ended_before(CONNECT_DELAY_US + over)).lags.ends_planned_delay is ends
+    assert context(previous=ended_before(PROBING_US + over)).lags.ends_probing_interval is ends
+    assert not context(previous=None).lags.ends_planned_delay
+    assert not context(previous=None).lags.ends_probing_interval
 
 
 # -- polls in time ---------------------------------------------------------------------------------------------

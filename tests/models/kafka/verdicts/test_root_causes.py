@@ -18,7 +18,7 @@ from models.incidents.person_reasons import (
 )
 from models.kafka.cluster.expiry_bursts import BURST_US, LOAD_US, ExpiryBurst
 from models.kafka.cluster.facts import ClusterFacts, Load
-from models.kafka.hypotheses.timeouts import MOVED_US
+from models.kafka.hypotheses.coordinator_changes import MOVED_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from models.kafka.verdicts.lone_pauses import RETURNED_US
