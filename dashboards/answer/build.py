@@ -77,7 +77,7 @@ def build_answer(
         at_risk=at_risk(_rows(analysis, "offsets_at_risk"), files),
         conditions=standing,
         contested=contested(_rows(analysis, "ownership")),
-        doubts=sorted(map(_doubt, _rows(analysis, "divergences")), key=_by_moment),
+        doubts=sorted(map(doubt_of, _rows(analysis, "divergences")), key=_by_moment),
         unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
         rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
         files=files,
@@ -397,7 +397,8 @@ def _at_risk(row: AnyRow) -> data.AtRisk:
     )
 
 
-def _doubt(row: AnyRow) -> data.Divergence:
+def doubt_of(row: AnyRow) -> data.Divergence:
+    """Make a divergence from its row."""
     expected, observed = column(row, "expected"), column(row, "observed")
     return data.Divergence(column(row, "cluster"), column(row, "group"), column(row, "at"), expected, observed, evidence_lines(row))
 

@@ -82,7 +82,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         tables=shown,
         tiles=_tiles(answer),
         cards=_incident_cards(repeated[:CARDS_MAX], answer.remedies),
-        zones=[visible(text) for text in summary.other_zones(answer)],
+        zones=[visible(text) for text in summary.other_zones(answer.doubts)],
         faults=[visible(text) for text in summary.faults(answer)],
         calm_summary=_calm_summary(repeated[:CARDS_MAX]),
         nothing=visible(summary.nothing_found(answer)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dashboards.view.answer import SHOWN_AS_LIKELY, Answer, Incident, Outage
+from dashboards.view.answer import SHOWN_AS_LIKELY, Answer, Divergence, Incident, Outage
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted
@@ -23,7 +23,7 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
     """Sentences of a summary: first what was read, then the findings."""
     totals = answer.totals
     yield f"{what_was_read(answer, clock)}."
-    yield from other_zones(answer)
+    yield from other_zones(answer.doubts)
     if not totals.rebalances and not totals.outages:
         yield nothing_found(answer)
         if answer.partitions_short[0] and not answer.is_narrowed:
@@ -38,16 +38,23 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
     yield _attention(answer, repeated) if totals.attention else all_clear(answer)
 
 
-def other_zones(answer: Answer) -> Iterator[str]:
-    """Warn that a client's log was read in a wrong time zone."""
-    logs = sorted({line.file for doubt in answer.doubts if doubt.is_of_zones for line in doubt.evidence[-1:]})
+def other_zones(doubts: Iterable[Divergence]) -> Iterator[str]:
+    """Warn that a client's log, or its broker's, has a wrong time zone."""
+    of_zones = [doubt for doubt in doubts if doubt.is_of_zones]
+    logs = sorted({line.file for doubt in of_zones for line in doubt.evidence[-1:]})
     if logs:
-        more = f" and {len(logs) - _LOGS_NAMED} more" if len(logs) > _LOGS_NAMED else ""
+        brokers = sorted({line.file for doubt in of_zones for line in doubt.evidence[:-1]})
+        either = f", or else the log of the broker ({_first_logs(brokers)})" if brokers else ""
         yield (
             f"{counted(len(logs), 'log')} {'seems' if len(logs) == 1 else 'seem'} to be read in a wrong time zone "
-            f"({', '.join(logs[:_LOGS_NAMED])}{more}): rebalances may be listed twice, and without what members say of them. "
-            "What was read names the likely zone; --log-tz sets it."
+            f"({_first_logs(logs)}){either}: rebalances may be listed twice, and without what members say of them. "
+            "What was read names the difference (divergences of --json); --log-tz sets the zone of either."
         )
+
+
+def _first_logs(logs: Sequence[str]) -> str:
+    more = f" and {len(logs) - _LOGS_NAMED} more" if len(logs) > _LOGS_NAMED else ""
+    return f"{', '.join(logs[:_LOGS_NAMED])}{more}"
 
 
 def what_was_read(answer: Answer, clock: Clock) -> str:

@@ -35,8 +35,9 @@ from pipelines.cli.output.standard_streams import ReaderGone
 
 SECTIONS = ("Arguments", *PANELS, "Options")
 EPILOG = (
-    "Exit codes: 0 good, 1 findings (--fail-on), 2 usage, 3 nothing readable, 4 some input rejected, 5 quality gate failed, "
-    "6 warehouse held by another run, 70 internal error, 74 output can't be written or warehouse broken, 130 interrupted."
+    "Exit codes: 0 good, 1 findings (--fail-on), 2 usage, 3 nothing readable, 4 some input rejected or (gate) in a wrong time zone, "
+    "5 quality gate failed, 6 warehouse held by another run, "
+    "70 internal error, 74 output can't be written or warehouse broken, 130 interrupted."
 )
 
 

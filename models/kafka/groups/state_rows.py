@@ -85,7 +85,7 @@ class TransitionRows:
         for (log, node), bounds in skews.other_zones():
             minutes = abs(bounds.quarters) * 15
             offset = f"{minutes // 60:02d}:{minutes % 60:02d}"
-            sign, where = ("+", "ahead") if bounds.quarters > 0 else ("-", "behind")
+            where, client, broker = ("ahead", "east", "west") if bounds.quarters > 0 else ("behind", "west", "east")
             lines = list(bounds.zone_lines or ())
             yield Divergence(
                 self.cluster,
@@ -94,7 +94,8 @@ class TransitionRows:
                 self.group,
                 lines[0].time_us if lines else None,
                 f"the time zone of node {node}",
-                f"{log} is {offset} {where} though its events match; its zone is likely {sign}{offset} to that of the node, see --log-tz",
+                f"{log} is {offset} {where} though its events match; its zone is likely {offset} further {client} than it was read in, "
+                f"or that of the node {offset} further {broker}, see --log-tz",
                 evidence(lines),
             )
 

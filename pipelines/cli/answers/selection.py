@@ -33,7 +33,7 @@ TIME_COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "allocation_changes": (("changed_at",), ("changed_at",)),
     "ownership": (("started_at",), ("ended_at",)),
     "conditions": (("started_at",), ("ended_at",)),
-    "divergences": (("at",), ("at",)),
+    "divergences": (("at",), ("at",)),  # those of time zones concern whole logs
     "unknown": (("first_at",), ("last_at",)),
 }
 _OF_FILES = ("unknown", "rejected")
@@ -220,11 +220,19 @@ def _test(key: str, groups: frozenset[str], since: int | None, until: int | None
         start, end = _known(row, starts), _known(row, ends)
         if start is None and end is None:
             return False
+        if key == "divergences" and _is_of_zones(row):
+            return True
         # An open row extends to the end of the logs.
         begins_in_time = until is None or (start if start is not None else end or 0) <= until
         return begins_in_time and (since is None or end is None or end >= since)
 
     return passes
+
+
+def _is_of_zones(row: Any) -> bool:
+    from dashboards.answer.build import doubt_of
+
+    return doubt_of(row).is_of_zones
 
 
 def _of_groups(key: str, row: object, groups: frozenset[str]) -> bool:

@@ -41,10 +41,12 @@ class Source:
         return getattr(self.whole, "layouts", ())
 
 
-def open_source(query_options: QueryOptions, filters: Filters | None = None, *, is_strict: bool = False) -> Source:
+def open_source(
+    query_options: QueryOptions, filters: Filters | None = None, *, is_strict: bool = False, is_summed_up: bool = False
+) -> Source:
     """Read the requested input and select the requested rows.
 
-    With `is_strict`, a filter that names nothing in it is wrong.
+    With `is_strict`, a filter that names nothing in it is wrong. An answer that `is_summed_up` tells of wrong time zones itself.
     """
     from pipelines.cli.answers.narrowed_rows import narrowed, unseen
     from pipelines.cli.answers.selection import select
@@ -82,7 +84,22 @@ def open_source(query_options: QueryOptions, filters: Filters | None = None, *, 
                 raise UsageError(text)
             query_options.talk.warn(text)
         rows = narrowed(rows, filters)
-    return Source(rows, clock, settings, discovery, getattr(analysis, "skipped", []), analysis, redaction)
+    source = Source(rows, clock, settings, discovery, getattr(analysis, "skipped", []), analysis, redaction)
+    if query_options.paths and not is_summed_up:
+        for text in zone_warnings(source):
+            query_options.talk.warn(text)
+    return source
+
+
+def zone_warnings(source: Source) -> list[str]:
+    """Warnings of logs that were read in a wrong time zone.
+
+    Rows of such logs may be there twice.
+    """
+    from dashboards.answer.build import doubt_of
+    from dashboards.wording.summary import other_zones
+
+    return list(other_zones(map(doubt_of, source.rows.divergences)))
 
 
 def warn_without_witnesses(source: Source, query_options: QueryOptions, form: str, *, of_rebalances: bool = True) -> None:

@@ -58,7 +58,7 @@ def analyze(
         if markdown or report is not None or fail_on or advise or filters or form in ("json", "csv"):
             raise UsageError("--follow writes one line for each piece of news: it goes with --jsonl, --group and --since only")
         return follow_rebalances(query_options, as_lines=form == "jsonl")
-    source = open_source(query_options, filters)
+    source = open_source(query_options, filters, is_summed_up=form == "people")
     advices = _searched(source, at_length=advise) if form != "csv" else []
     if report is not None:
         write_report(source, report, query_options, advices=advices if advise else None)

@@ -261,6 +261,10 @@ GATE: dict[str, Any] = {
             }
         ),
     },
+    "doubts": {
+        "description": "Why the counts may be wrong, such as logs in a wrong time zone; with one, the exit code is 4, not 0.",
+        **TEXTS,
+    },
 }
 ALLOCATION: dict[str, Any] = {
     "strategy": {"description": "As clients print it.", **TEXT},

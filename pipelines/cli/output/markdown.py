@@ -37,7 +37,7 @@ def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
     yield f"# {counted(totals.attention, 'incident')} that {'needs' if totals.attention == 1 else 'need'} attention"
     yield ""
     yield plain(f"{summary.what_was_read(answer, clock)}{summary.downtime(answer)}.")
-    warnings = [*summary.other_zones(answer), *summary.faults(answer)]
+    warnings = [*summary.other_zones(answer.doubts), *summary.faults(answer)]
     for text in warnings if totals.rebalances or totals.outages else [summary.nothing_found(answer), *warnings]:
         yield ""
         yield plain(text)

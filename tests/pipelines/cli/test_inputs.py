@@ -21,6 +21,7 @@ from pipelines.cli.arguments.times import moment, window
 from pipelines.errors import UsageError
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
+FROZEN = "data_samples/kafka/3.9.1/frozen-process"
 SERVER_LOG = f"{POLL_TIMEOUT}/broker-1/server.log"
 CONTENT = (ROOT / SERVER_LOG).read_bytes()
 COMMAND = str(Path(sys.executable).with_name("groupscope"))
@@ -176,3 +177,47 @@ def test_grave_lines_that_nobody_knows_come_before_frequent_ones(cli: Cli, tmp_p
     shown = cli("analyze", str(tmp_path / "server.log")).out.partition("that the catalogue does not know")[2].splitlines()[1:]
 
     assert shown[0].strip().startswith("1 × ERROR <*>: A broken thing to come of group <*>")
+
+
+ZONES: list[tuple[str, tuple[str, ...]]] = [
+    ("none", ()),
+    ("the clients'", ("clients/*=+03:00",)),
+    ("the broker's", ("clients/*=UTC", "*broker-1/*=+03:00")),
+]
+RIGHT_ZONE = "--log-tz=*broker-1/*=Europe/Berlin"
+LISTINGS: list[tuple[tuple[str, ...], int, int]] = [
+    (("analyze", "--json"), 0, 0),
+    (("rebalances",), 0, 0),
+    (("rebalances", "--since", "2026-11-21T10:18:16", "--json"), 0, 0),
+    (("offenders",), 0, 0),
+    (("timeline",), 0, 0),
+    (("groups",), 0, 0),
+    (("trend",), 0, 0),
+    (("compare", "--at", "2026-11-21T09:18:14"), 0, 0),
+    (("gate", "--max-rebalances", "9"), 0, 4),
+    (("gate", "--max-rebalances", "9", "--json"), 0, 4),
+    (("gate", "--max-rebalances", "1"), 1, 1),
+]
+
+
+@pytest.mark.parametrize("zones", [zones for _, zones in ZONES], ids=[name for name, _ in ZONES])
+def test_a_wrong_time_zone_names_logs_of_both_sides(cli: Cli, zones: tuple[str, ...]) -> None:
+    """Which side's zone was given wrongly, no line tells."""
+    done = cli("rebalances", FROZEN, *(f"--log-tz={zone}" for zone in zones))
+    assert "in a wrong time zone" in done.err
+    assert all(name in done.err for name in ("clients/main.log", "or else the log of the broker", "broker-1/server.log"))
+
+
+@pytest.mark.parametrize(("command", "right", "wrong"), LISTINGS, ids=[" ".join(case[0]) for case in LISTINGS])
+def test_each_listing_warns_of_a_wrong_time_zone(cli: Cli, command: tuple[str, ...], right: int, wrong: int) -> None:
+    for zone, code, is_warned in (([RIGHT_ZONE], right, False), ([], wrong, True)):
+        done = cli(command[0], FROZEN, *command[1:], *zone)
+        assert (done.code, done.err.count("in a wrong time zone")) == (code, is_warned)
+        if command[0] == "gate" and "--json" in command:
+            assert bool(json.loads(done.out)["doubts"]) == is_warned
+
+
+def test_the_summary_itself_warns_of_a_wrong_time_zone(cli: Cli) -> None:
+    done = cli("analyze", FROZEN)
+    assert "in a wrong time zone" in " ".join(done.out.split())
+    assert "in a wrong time zone" not in done.err

@@ -10,7 +10,7 @@ import typer
 
 from models.units import US_PER_SECOND
 from pipelines import exit_codes as codes
-from pipelines.cli.answers.source import Source, check_witnesses, open_source
+from pipelines.cli.answers.source import Source, check_witnesses, open_source, zone_warnings
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
@@ -63,13 +63,17 @@ def gate(
     judged = [(group, _exceeded(group, max_rebalances, seconds)) for group in group_sums(source.rows.rebalances)]
     broken = _breaches(source, rules)
     empty = [] if seconds is None else _without_members(source, seconds)
+    of_zones = zone_warnings(source)
+    if query_options.warehouse:
+        list(map(query_options.talk.warn, of_zones))
     with contextlib.suppress(ReaderGone):  # who reads no further gets the exit code
         if as_json:
-            _write(judged, max_rebalances, seconds, broken, empty)
+            _write(judged, max_rebalances, seconds, broken, empty, of_zones)
         else:
             _show(judged, broken, source, empty, is_timed=seconds is not None)
     is_above = bool(broken or empty) or any(excess for _, excess in judged)
-    return codes.decisive([*source.codes, codes.FINDINGS if is_above else codes.GOOD])
+    doubtful = [codes.SOME_REJECTED] if of_zones else []  # what was read does not fit together, as if part of it were missing
+    return codes.decisive([*source.codes, *doubtful, codes.FINDINGS if is_above else codes.GOOD])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,7 @@ def _write(
     seconds_max: float | None,
     broken: list[Breach],
     empty: list[EmptyGroup],
+    of_zones: list[str],
 ) -> None:
     from pipelines.cli.answers.history_rows import breach_rows
     from pipelines.cli.output.json_csv import write_object
@@ -141,6 +146,7 @@ def _write(
             "groups": groups,
             "groups_without_members": list(map(asdict, empty)),
             "broken_rules": list(breach_rows(broken)),
+            "doubts": of_zones,
         }
     )
 
