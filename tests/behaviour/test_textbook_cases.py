@@ -187,6 +187,40 @@ def test_a_planned_rebalance_is_told_in_its_own_words(tmp_path: Path, reason: st
         assert f"({reason})" in incident.headline
 
 
+A_LEAVES = f"reason: explicit `LeaveGroup` request for ({member('d')}) members."
+
+
+def rejoins(*who: str, apart: float = 0.2) -> Story:
+    """Rebalances in a row: one that a leave begins (`-`), or that a member begins by joining again."""
+    story = Story().others(-100, 0)
+    for number, name in enumerate(who):
+        again = f"reason: Updating metadata for member {member(name)} during Stable; client reason: not provided"
+        story.turn(number * (0.05 + apart), 8 + number, A_LEAVES if name == "-" else again, lasted=0.01)
+    return story.others(60, 300)
+
+
+@pytest.mark.parametrize(
+    ("who", "apart", "second_steps"),
+    [
+        ("-b", 0.2, [False, True]),
+        ("-bc", 0.2, [False, True, True]),
+        ("bb", 0.2, [False, True]),
+        ("bbb", 0.2, [False, False, False]),
+        ("bbbbbb", 0.2, [False] * 6),
+        ("bbbbbb", 0.02, [False] * 6),
+        ("-bbbb", 0.2, [False, True, False, False, False]),
+        ("bbb", 30.0, [False, False, False]),  # none follows at once
+    ],
+)
+def test_a_member_that_joins_again_and_again_takes_no_second_steps(
+    tmp_path: Path, who: str, apart: float, second_steps: list[bool]
+) -> None:
+    """A second step frees nothing, so that the same member has no reason for a third."""
+    rows = sorted(told(tmp_path, server=rejoins(*who, apart=apart)).rebalances, key=lambda row: row.generation_before or 0)
+    assert [row.cause == "cooperative_followup" for row in rows] == second_steps
+    assert {row.cause for row in rows if row.cause not in ("cooperative_followup", "member_leave")} <= {"subscription_change"}
+
+
 # -- members that are refused ----------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ from models.kafka.observations.knowledge import CONNECT, GroupKnowledge
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.tolerances import int_tolerance
 
 COOPERATIVE_SINCE = (2, 4)
@@ -145,7 +146,8 @@ def _connectors_or_followup(context: RebalanceContext, actions: list[MemberActio
 
     Workers subscribe to nothing: their connectors change, or they give work back.
     """
-    shares = weights.CONNECT_FOLLOWUP if _may_follow_up(context) else weights.CONNECT_REJOIN
+    is_second = _may_follow_up(context) and not _is_in_loop(context, context.actor(actions[0]) if actions else None)
+    shares = weights.CONNECT_FOLLOWUP if is_second else weights.CONNECT_REJOIN
     return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
 
 
@@ -238,7 +240,7 @@ def _topics_or_metadata(
         holds = (context.known.has_client_log(actor) and changed, actor in context.known.patterns, changed, True)
         by_metadata = next(prior.value for prior, true in zip(weights.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
         return [Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, actions)]
-    if _may_follow_up(context):
+    if _may_follow_up(context) and not _is_in_loop(context.phase, context.roster, actor):
         is_sure = _is_cooperative(context.phase, context.known) and not _follows_another_rejoin(context.phase, context.roster, actor)
         sure = (weights.FOLLOWUP_COOPERATIVE if is_sure else weights.FOLLOWUP).value
         return [
@@ -291,16 +293,41 @@ def _may_follow_up(context: RebalanceContext) -> bool:
     return 0 <= context.phase.start - ended <= FOLLOWUP_US and _eager_is_excluded(context)
 
 
+def _is_in_loop(phase: LoggedJoinPhase, roster: Roster, actor: str | None) -> bool:
+    """Whether one member joins again unasked, time after time.
+
+    A second step moves what the first one freed: after it the same member has nothing left to give up.
+    """
+    previous, following = phase.previous, phase.following
+    if actor is None or previous is None or _rejoiner(roster, previous) != actor:
+        return False
+    if _begins_at_once(previous):
+        return True
+    return following is not None and _rejoiner(roster, following) == actor and _begins_at_once(following)
+
+
+def _begins_at_once(window: RebalanceWindow) -> bool:
+    """Whether it begins as soon after the one before it as a second step does."""
+    ended = window.previous_ended_at
+    return ended is not None and window.started_at is not None and 0 <= window.started_at - ended <= FOLLOWUP_US
+
+
+def _rejoiner(roster: Roster, window: RebalanceWindow) -> str | None:
+    """The member that began a rebalance by joining again unasked."""
+    began = window.started
+    if began is None or text_field(began, "reason_id") not in _UNASKED:
+        return None
+    member_id = text_field(began, "reason_member_id")
+    return None if member_id is None else roster.actor(member_id, None, None)
+
+
 def _follows_another_rejoin(phase: LoggedJoinPhase, roster: Roster, actor: str | None) -> bool:
     """Whether another member had joined again unasked right before.
 
     What one is configured to read anew, each of the others may be, one after the other.
     """
-    began = phase.previous.started if phase.previous is not None else None
-    if began is None or text_field(began, "reason_id") not in _UNASKED:
-        return False
-    member_id = text_field(began, "reason_member_id")
-    return member_id is not None and actor is not None and roster.actor(member_id, None, None) != actor
+    before = None if phase.previous is None else _rejoiner(roster, phase.previous)
+    return before is not None and actor is not None and before != actor
 
 
 def _eager_is_excluded(context: RebalanceContext) -> bool:
