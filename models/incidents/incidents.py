@@ -127,7 +127,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
     lasting = [row for row in rows if row.outcome != "empty" or row.cause in FAILURES] or rows
     worst = _held_up_by(rows, stopped, limits) or _worst_offender(lasting, WENT if kind == "flapping_member" else FAILURES)
     together = _failed_together(rows, worst)
-    worst = worst if together is None else None
+    worst = worst if together is None and not _is_store_to_blame(rows, kind) else None
     is_open = rows[-1].outcome == "open"
     return Incident(
         cluster=first.cluster,
@@ -165,7 +165,7 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
                 counted[display_name(person)] += 1
                 seconds[display_name(person)] += row.duration_seconds or row.at_least_seconds or 0.0
         if people:
-            return people[min(people, key=lambda name: (-counted[name], -seconds[name], clear(name)))]
+            return people[min(people, key=lambda name: (-counted[name], -seconds[name]))]  # the first of equals is the first of its row
     return None
 
 
@@ -353,6 +353,13 @@ def _may_not_stop(row: Rebalance) -> bool:
     """Whether a rebalance stopped nobody, or its length is known."""
     lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
     return lasted is not None or row.outcome in {"empty", "dead"} or goes_on(row)
+
+
+def _is_store_to_blame(rows: Sequence[Rebalance], kind: str) -> bool:
+    """Whether failed stores began most rebalances, and no member failed."""
+    store = "assignment_store_failed"
+    is_members = any(act_of(row) not in EXPECTED_CAUSES and row.offenders for row in rows) or any(row.blockers for row in rows)
+    return kind == COORDINATOR_TROUBLE[store] and _most_common([row.cause for row in rows]) == store and not is_members
 
 
 def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> ActionsTogether | None:

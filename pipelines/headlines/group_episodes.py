@@ -39,7 +39,10 @@ GROUP_ACTION_WORDS = {
 }
 """Action of a member, by cause."""
 
-CAUSE_WORDS = {"over_capacity": "it has more members than group.max.size allows, and had to let some go"}
+CAUSE_WORDS = {
+    "over_capacity": "it has more members than group.max.size allows, and had to let some go",
+    "assignment_store_failed": "its coordinator could not store the assignment",
+}
 """Events of a group in which no member is named."""
 
 MISSING_NAMED_MAX = 3

@@ -237,3 +237,32 @@ def test_nobody_stopped_is_told_only_where_each_length_is_known(
     ]
     (incident,) = find_incidents(rows)
     assert incident.headline.is_untimed == is_untimed
+
+
+def person(name: str) -> Person:
+    return Person(client_id=name, member_id=None, instance_id=None, host=None, reason="")
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([("new_group", "ba", "")], "b"),
+        ([("new_group", "cab", ""), ("member_join", "b", "")], "b"),
+        ([("member_leave", "ba", "")], "b"),
+        ([("member_join", "a", "c")], "c"),
+        ([("new_group", "ba", ""), ("assignment_store_failed", "", ""), ("assignment_store_failed", "", "")], None),
+        ([("new_group", "ba", ""), ("assignment_store_failed", "", ""), ("session_timeout", "c", "")], "c"),
+        ([("new_group", "ba", ""), ("assignment_store_failed", "", ""), ("assignment_store_failed", "", "c")], "c"),
+    ],
+    ids=str,
+)
+def test_the_headline_names_whom_the_rows_name_first(rows: list[tuple[str, str, str]], told: str | None) -> None:
+    """Each row: its cause, those that caused it, and those that were waited for."""
+    (row, *_) = replay(events_of(f"{START}\n{STABLE}".splitlines())).rebalances
+    made = [
+        replace(row, rebalance_id=f"r{number}", cause=cause, offenders=list(map(person, who)), blockers=list(map(person, awaited)))
+        for number, (cause, who, awaited) in enumerate(rows)
+    ]
+    (incident,) = find_incidents(made)
+    assert (incident.worst_offender and incident.worst_offender.client_id) == told
+    assert told is not None or incident.headline.story == FrequentCause("assignment_store_failed", None)
