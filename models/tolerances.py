@@ -246,6 +246,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
         30_000_000, "scanNotActiveBrokerInterval 5 s, heartbeat timeout 10 s (ControllerConfig.java); the rest assumed"
     ),
     "rocketmq.server_incidents.together_us": Tolerance(5_000_000, "one loss is one pass over the tables (RouteInfoManager.java); assumed"),
+    "rocketmq.standing_faults.set_back_us": Tolerance(30_000_000, "heartbeatBrokerInterval (ClientConfig.java)"),
     "rocketmq.standing_faults.together_us": Tolerance(5_000_000),
     "rocketmq.unlogged_clients.reaction_us": Tolerance(300_000),
     "rocketmq.unlogged_clients.first_run_us": Tolerance(800_000),

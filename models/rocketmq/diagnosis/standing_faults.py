@@ -24,6 +24,12 @@ FLIPS = 2
 A topic that is removed once is a change of the application.
 """
 
+SET_BACK_US = whole("rocketmq.standing_faults.set_back_us")
+"""Time within which a filter is set back only by another client.
+
+The heartbeats of one client are further apart.
+"""
+
 FAULT_LINES_MAX = 8
 """Maximum lines of a fault."""
 
@@ -94,7 +100,8 @@ def _filtering(group: RocketmqGroup) -> list[StandingFault]:
     for topic, old, new in sorted(there_and_back):
         both = {(topic, old, new), (topic, new, old)}
         lines = [(at, event) for at, replaced, event in changes if replaced in both]
-        if len(lines) > FLIPS:  # there, back, and there once more: no change of mind
+        is_at_once = len(lines) == FLIPS and lines[-1][0] - lines[0][0] < SET_BACK_US
+        if len(lines) > FLIPS or is_at_once:  # there, back, and there once more, or sooner than one client's heartbeats: no change of mind
             members = sorted({life.client_id for life in group.lives}, key=clear)
             facts = ReplacedFilters(topic, (old, new))
             return [
