@@ -146,7 +146,8 @@ def _connectors_or_followup(context: RebalanceContext, actions: list[MemberActio
 
     Workers subscribe to nothing: their connectors change, or they give work back.
     """
-    is_second = _may_follow_up(context) and not _is_in_loop(context, context.actor(actions[0]) if actions else None)
+    actor = context.phase.actor(actions[0]) if actions else None
+    is_second = _may_follow_up(context) and not _is_in_loop(context.phase, context.roster, actor)
     shares = weights.CONNECT_FOLLOWUP if is_second else weights.CONNECT_REJOIN
     return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
 

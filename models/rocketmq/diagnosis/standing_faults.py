@@ -24,7 +24,7 @@ FLIPS = 2
 A topic that is removed once is a change of the application.
 """
 
-SET_BACK_US = whole("rocketmq.standing_faults.set_back_us")
+SET_BACK_US = int_tolerance("rocketmq.standing_faults.set_back_us")
 """Time within which a filter is set back only by another client.
 
 The heartbeats of one client are further apart.
