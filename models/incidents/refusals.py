@@ -13,6 +13,7 @@ from models.events import Event, Witness
 from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import RefusalFacts
+from models.incidents.incident_rows import incident_row
 from models.rows import KAFKA, Incident, Person
 from models.tolerances import int_tolerance
 
@@ -277,7 +278,7 @@ def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident[Refusal
     """A spell of refusals as an incident."""
     person = spell.person
     name = person.client_id or person.instance_id or person.member_id or spell.principal
-    return Incident(
+    return incident_row(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("refusal", cluster, group, spell.kind, spell.ordinal)),
@@ -286,12 +287,7 @@ def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident[Refusal
         groups=[group],
         started_at=spell.first_at,
         ended_at=spell.last_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
-        root_cause=None,
         worst_offender=spell.person,
         headline=RefusalFacts(group, name, spell.kind, spell.count),
-        rebalance_ids=[],
-        outage_ids=[],
         evidence=evidence(spell.lines),
     )

@@ -14,6 +14,7 @@ from models.events import Event, int_field, text_field
 from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, RestorationFacts, SharePartitionFacts, TopologyFacts
+from models.incidents.incident_rows import incident_row
 from models.incidents.refusals import REFUSAL_LINES_MAX
 from models.rows import KAFKA, Incident
 from models.tolerances import int_tolerance
@@ -350,7 +351,7 @@ ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFa
 
 def condition_incident(cluster: str, group: str, condition: StandingCondition) -> Incident[ConditionFacts]:
     """A condition as an incident."""
-    return Incident(
+    return incident_row(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("condition", cluster, group, condition.kind, condition.ordinal)),
@@ -359,13 +360,7 @@ def condition_incident(cluster: str, group: str, condition: StandingCondition) -
         groups=[group],
         started_at=condition.first_at,
         ended_at=condition.ended_at if condition.kind == NOT_READY else condition.last_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
-        root_cause=None,
-        worst_offender=None,
         headline=_facts(group, condition),
-        rebalance_ids=[],
-        outage_ids=[],
         evidence=evidence(condition.lines),
     )
 

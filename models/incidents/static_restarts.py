@@ -16,6 +16,7 @@ from models.events import Event
 from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import StaticReturnFacts, StaticTakeoverFacts
+from models.incidents.incident_rows import incident_row
 from models.incidents.refusals import REFUSAL_LINES_MAX
 from models.rows import KAFKA, Incident, Person
 from models.tolerances import int_tolerance
@@ -126,7 +127,7 @@ def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident[St
     instances = sorted(spell.counts, key=clear)
     returns = StaticReturnFacts(group, tuple(instances), sum(spell.counts.values()))
     person = Person(None, None, name, None, "static_member_fenced" if in_turn else "static_restart", first=True)
-    return Incident(
+    return incident_row(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("static restarts", cluster, group, spell.ordinal)),
@@ -135,13 +136,8 @@ def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident[St
         groups=[group],
         started_at=spell.first_at,
         ended_at=spell.last_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
-        root_cause=None,
         worst_offender=person,
         headline=StaticTakeoverFacts(group, name, times) if in_turn else returns,
-        rebalance_ids=[],
-        outage_ids=[],
         restarted_members=instances,
         evidence=evidence(spell.lines),
     )

@@ -12,6 +12,7 @@ from itertools import accumulate
 from models.causes import RootCause
 from models.ids import make_id
 from models.incidents.headline_facts import MoveFacts
+from models.incidents.incident_rows import incident_row
 from models.kafka.cluster.facts import BrokerDeparture
 from models.kafka.outages.outage_incidents import CLOCKS_US, TAKEOVER_US
 from models.rows import KAFKA, CoordinatorMove, Incident, Rebalance
@@ -42,7 +43,7 @@ def _stands_behind(departure: BrokerDeparture, move: CoordinatorMove, at: int) -
 def move_incident(move: CoordinatorMove, stuck_seconds: float) -> Incident[MoveFacts]:
     """A move as an incident; it needs attention where the load took long."""
     lasted = move.gap_seconds
-    return Incident(
+    return incident_row(
         cluster=move.cluster,
         system=KAFKA,
         incident_id=make_id("incident", move.coordinator_move_id),
@@ -51,12 +52,7 @@ def move_incident(move: CoordinatorMove, stuck_seconds: float) -> Incident[MoveF
         groups=[move.group],
         started_at=first_known(move.left_at, move.loaded_at),
         ended_at=move.loaded_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
         root_cause=RootCause.COORDINATOR_FAILOVER.value,
-        worst_offender=None,
         headline=MoveFacts(move.group, move.from_node, move.to_node, lasted),
-        rebalance_ids=[],
-        outage_ids=[],
         evidence=move.evidence,
     )

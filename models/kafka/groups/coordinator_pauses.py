@@ -9,6 +9,7 @@ from models.causes import Cause, RootCause
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import EpisodeFacts, PauseFacts, PauseVictims
+from models.incidents.incident_rows import incident_row
 from models.incidents.incidents import EXPECTED_CAUSES
 from models.kafka.cluster.expiry_bursts import ExpiryBurst
 from models.rows import KAFKA, Incident, Rebalance
@@ -33,7 +34,7 @@ def bursts_behind(bursts: Sequence[ExpiryBurst], group: str, rows: Sequence[Reba
 
 def pause_incident(cluster: str, burst: ExpiryBurst) -> Incident[PauseFacts]:
     """A burst of expiries as the incident of their coordinator."""
-    return Incident(
+    return incident_row(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id(KIND, cluster, burst.node, burst.at)),
@@ -42,13 +43,8 @@ def pause_incident(cluster: str, burst: ExpiryBurst) -> Incident[PauseFacts]:
         groups=list(burst.groups),
         started_at=burst.at,
         ended_at=burst.until,
-        rebalance_count=0,
-        stopped_seconds=0.0,
         root_cause=RootCause.COORDINATOR_PAUSE.value,
-        worst_offender=None,
         headline=_facts(burst),
-        rebalance_ids=[],
-        outage_ids=[],
         evidence=evidence(burst.lines),
     )
 

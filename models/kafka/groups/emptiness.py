@@ -11,6 +11,7 @@ from models.ids import make_id
 from models.incidents.absences import act_of
 from models.incidents.episodes import FAILURES
 from models.incidents.headline_facts import EmptinessFacts
+from models.incidents.incident_rows import incident_row
 from models.incidents.incidents import LIKELY
 from models.incidents.roll_outs import display_name
 from models.kafka.cluster.facts import BrokerDeparture
@@ -45,7 +46,7 @@ def emptiness_incident(
         not is_inferred and _failure_share(row) >= LIKELY and not any(_is_leave_before(row, other, shutdown_seconds) for other in last[:-1])
     )
     first = display_name(row.offenders[0]) if row.offenders else None
-    return Incident(
+    return incident_row(
         cluster=row.cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("condition", row.cluster, row.group, KIND, row.rebalance_id)),
@@ -54,13 +55,7 @@ def emptiness_incident(
         groups=[row.group],
         started_at=began,
         ended_at=None,
-        rebalance_count=0,
-        stopped_seconds=0.0,
-        root_cause=None,
-        worst_offender=None,
         headline=EmptinessFacts(row.group, lasted, act_of(row), first, max(0, len(row.offenders) - 1), is_inferred),
-        rebalance_ids=[],
-        outage_ids=[],
         evidence=row.evidence,
     )
 

@@ -12,6 +12,7 @@ from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import RemovalFacts
+from models.incidents.incident_rows import incident_row
 from models.kafka.cluster.facts import OLD_OFFSETS_RETENTION_MINUTES, ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.reconstruction.classic_log import ClassicReplay
@@ -104,7 +105,7 @@ def _removal(row: OffsetExpiration, empty: Event | None, lost_by: Event, facts: 
     expiry = facts.expiry_near(lost_by.time_us, CLEANUP_US)
     deleted = lost_by.message == DELETED or facts.was_deleted(row.group, lost_by.time_us, CLEANUP_US)
     had_offsets = expiry is not None or (lasted is not None and lasted > min(CLEANUP_SECONDS, row.retention_seconds or CLEANUP_SECONDS))
-    return Incident(
+    return incident_row(
         cluster=row.cluster,
         system=KAFKA,
         incident_id=make_id("incident", row.offset_expiration_id),
@@ -113,12 +114,6 @@ def _removal(row: OffsetExpiration, empty: Event | None, lost_by: Event, facts: 
         groups=[row.group],
         started_at=row.empty_since if row.empty_since is not None else row.expires_at,
         ended_at=row.expires_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
-        root_cause=None,
-        worst_offender=None,
         headline=RemovalFacts(row.group, deleted, lasted, had_offsets or deleted),
-        rebalance_ids=[],
-        outage_ids=[],
         evidence=[*row.evidence, *(evidence([expiry]) if expiry is not None and not deleted else [])],
     )

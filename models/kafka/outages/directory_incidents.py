@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from models.causes import RootCause
+from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import DirectoryFacts
+from models.incidents.incident_rows import incident_row
 from models.kafka.outages.leader_loss import TAKEN_OVER_US
 from models.kafka.partitions.brokers import SAME_DEPARTURE_US, Brokers, DirectoryFailure
 from models.kafka.partitions.partition_history import MOMENT_US
@@ -44,7 +45,7 @@ def _is_soon_after(failure: DirectoryFailure, at: int) -> bool:
 def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident[DirectoryFacts]:
     """Row of a failure that no other row shows."""
     started_at, ended_at = raised_in_order(failure.at, failure.ended_at)
-    return cluster_incident(
+    return incident_row(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", cluster, "log_dir", failure.node, failure.at),
@@ -54,7 +55,7 @@ def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident[Dire
         ended_at=ended_at,
         root_cause=RootCause.LOG_DIR_FAILED.value,
         headline=_facts(failure),
-        lines=failure.events,
+        evidence=evidence(failure.events),
     )
 
 

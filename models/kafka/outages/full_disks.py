@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from models.causes import RootCause
 from models.events import Event
+from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import DiskFacts
+from models.incidents.incident_rows import incident_row
 from models.kafka.cluster.facts import ClusterFacts
 from models.rows import KAFKA, Incident
 
@@ -30,7 +31,7 @@ def full_disk_incidents(facts: ClusterFacts, node_of: Mapping[str, str]) -> Iter
         by_node.setdefault(event.node or node_of.get(event.place.file) or "", []).append(event)
     for node, lines in sorted(by_node.items()):
         folders = dict.fromkeys(str(event.fields["folder"]) for event in lines if event.fields.get("folder"))
-        yield cluster_incident(
+        yield incident_row(
             cluster=facts.cluster,
             system=KAFKA,
             incident_id=make_id("incident", make_id("full disk", facts.cluster, node)),
@@ -40,5 +41,5 @@ def full_disk_incidents(facts: ClusterFacts, node_of: Mapping[str, str]) -> Iter
             ended_at=lines[-1].time_us,
             root_cause=RootCause.LOG_DIR_FAILED.value,
             headline=DiskFacts(node or None, tuple(folders)),
-            lines=lines[:LINES_MAX],
+            evidence=evidence(lines[:LINES_MAX]),
         )

@@ -11,6 +11,7 @@ from models.causes import Cause, RootCause
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import AbsenceFacts, LossConsequences, OutageFacts
+from models.incidents.incident_rows import incident_row
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.outages.affected_groups import Readers, RebalanceAfterOutage
 from models.kafka.partitions.brokers import Brokers
@@ -142,21 +143,16 @@ def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident
     first = rows[0]
     ends = [row.up_at for row in rows if row.up_at is not None]
     moved = sum(any(_has_left_with(row, move) for row in rows) for move in moves)
-    return Incident(
+    return incident_row(
         cluster=first.cluster,
         system=first.system,
         incident_id=make_id("incident", first.broker_outage_id),
         kind="broker_outage",
         severity="info" if all(row.shutdown_kind == "controlled" for row in rows) else "warning",
-        groups=[],
         started_at=first.down_at,
         ended_at=max(ends) if len(ends) == len(rows) else None,
-        rebalance_count=0,
-        stopped_seconds=0.0,
         root_cause=RootCause.BROKER_OUTAGE.value,
-        worst_offender=None,
         headline=_absence_facts(rows, moved),
-        rebalance_ids=[],
         outage_ids=[row.broker_outage_id for row in rows],
     )
 
@@ -246,7 +242,7 @@ def _incident(rows: list[PartitionOutage]) -> Incident[OutageFacts]:
     is_open = any(row.online_at is None for row in rows)
     lengths = [(row.online_at - row.offline_at) / US_PER_SECOND for row in rows if row.online_at is not None and row.offline_at is not None]
     critical = is_open or any(length >= BRIEF_SECONDS for length in lengths) or any(row.at_risk for row in rows)
-    return Incident(
+    return incident_row(
         cluster=first.cluster,
         system=first.system,
         incident_id=make_id("incident", first.outage_id),
@@ -255,12 +251,9 @@ def _incident(rows: list[PartitionOutage]) -> Incident[OutageFacts]:
         groups=sorted({group for row in rows for group in row.groups}),
         started_at=_began(first) or None,
         ended_at=None if is_open else max(row.online_at for row in rows if row.online_at is not None),
-        rebalance_count=0,
         stopped_seconds=round(_covered(rows), 6),
         root_cause=_root_cause(rows).value,
-        worst_offender=None,
         headline=_outage_facts(rows, None if is_open else max(lengths, default=0.0)),
-        rebalance_ids=[],
         outage_ids=[row.outage_id for row in rows],
     )
 

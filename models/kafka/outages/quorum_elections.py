@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event, int_field, text_field
+from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import QuorumFacts
+from models.incidents.incident_rows import incident_row
 from models.kafka.cluster.facts import ClusterFacts
 from models.rows import KAFKA, Incident
 from models.tolerances import int_tolerance
@@ -200,7 +201,7 @@ def _incident(facts: ClusterFacts, stretches: Sequence[LeaderlessStretch]) -> In
     )
     is_lasting = lasted >= LEADERLESS_LASTING_US and not headline.is_kept
     severity = "critical" if is_open and is_lasting else "warning" if is_lasting or is_open or _is_restless(headline) else "info"
-    return cluster_incident(
+    return incident_row(
         cluster=facts.cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("quorum turn", facts.cluster, started_at)),
@@ -209,7 +210,7 @@ def _incident(facts: ClusterFacts, stretches: Sequence[LeaderlessStretch]) -> In
         started_at=started_at,
         ended_at=None if is_open else ended_at,
         headline=headline,
-        lines=sorted([*failures[:2], *view.turns[:2], *view.turns[2:][-2:]], key=_order)[:QUORUM_LINES_MAX],
+        evidence=evidence(sorted([*failures[:2], *view.turns[:2], *view.turns[2:][-2:]], key=_order)[:QUORUM_LINES_MAX]),
     )
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from models.causes import RootCause
+from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import LoadFacts
+from models.incidents.incident_rows import incident_row
 from models.incidents.standing_conditions import UNAVAILABLE
 from models.kafka.cluster.facts import ClusterFacts, Load
 from models.rows import KAFKA, Incident
@@ -53,7 +54,7 @@ def _episodes(loads: Iterable[Load]) -> Iterator[Sequence[Load]]:
 def _incident(cluster: str, loads: Sequence[Load]) -> Incident[LoadFacts]:
     first = min(loads, key=lambda load: load.at - _lasted(load))
     partitions = sorted({load.partition for load in loads})
-    return cluster_incident(
+    return incident_row(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("slow load", cluster, loads[0].node, loads[0].at)),
@@ -63,5 +64,5 @@ def _incident(cluster: str, loads: Sequence[Load]) -> Incident[LoadFacts]:
         ended_at=loads[-1].at,
         root_cause=RootCause.COORDINATOR_FAILOVER.value,
         headline=LoadFacts(loads[0].node, tuple(partitions), max(map(_lasted, loads)) / US_PER_SECOND),
-        lines=[load.event for load in loads[:LINES_MAX]],
+        evidence=evidence([load.event for load in loads[:LINES_MAX]]),
     )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.headline_facts import StaleLeaderFacts
+from models.incidents.incident_rows import incident_row
 from models.kafka.cluster.facts import ClusterFacts
 from models.rows import KAFKA, Incident
 from models.tolerances import int_tolerance
@@ -34,7 +35,7 @@ def stale_leader_incidents(facts: ClusterFacts) -> Iterator[Incident[StaleLeader
         stretches = sorted(lasting or partitions.values(), key=lambda lines: lines[0].time_us)
         started_at, ended_at = stretches[0][0].time_us, max(last.time_us for _, last in stretches)
         lines = {(line.place.file, line.place.byte_offset): line for stretch in stretches for line in stretch}
-        yield cluster_incident(
+        yield incident_row(
             cluster=facts.cluster,
             system=KAFKA,
             incident_id=make_id("incident", make_id("stale leader", facts.cluster, node)),
@@ -43,5 +44,5 @@ def stale_leader_incidents(facts: ClusterFacts) -> Iterator[Incident[StaleLeader
             started_at=started_at,
             ended_at=ended_at,
             headline=StaleLeaderFacts(node or None, len(stretches), (ended_at - started_at) / US_PER_SECOND, is_lasting=bool(lasting)),
-            lines=[*lines.values()][:STALE_LINES_MAX],
+            evidence=evidence([*lines.values()][:STALE_LINES_MAX]),
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import QueueFacts, StandingQuarrel
+from models.incidents.incident_rows import incident_row
 from models.rocketmq.diagnosis.standing_faults import StandingFault, is_of_group
 from models.rows import ROCKETMQ, Incident, Person
 
@@ -32,7 +33,7 @@ def _is_within_any(fault: StandingFault, incidents: Iterable[Incident[QueueFacts
 
 def fault_incident(cluster: str, group: str, fault: StandingFault) -> Incident[QueueFacts]:
     """The incident of a fault alone."""
-    return Incident(
+    return incident_row(
         cluster=cluster,
         system=ROCKETMQ,
         incident_id=make_id("incident", cluster, group, fault.kind, fault.started_at),
@@ -41,12 +42,7 @@ def fault_incident(cluster: str, group: str, fault: StandingFault) -> Incident[Q
         groups=[group],
         started_at=fault.started_at or None,
         ended_at=fault.ended_at,
-        rebalance_count=0,
-        stopped_seconds=0.0,
-        root_cause=None,
         worst_offender=Person(None, fault.members[0], None, None, fault.kind, first=True) if len(fault.members) == 1 else None,
         headline=QueueFacts(group, 0, (), StandingQuarrel(fault.facts)),
-        rebalance_ids=[],
-        outage_ids=[],
         evidence=evidence(fault.evidence),
     )

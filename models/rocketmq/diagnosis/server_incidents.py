@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from models.clear_names import clear
 from models.events import Event, text_field
+from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.cluster_incidents import cluster_incident
 from models.incidents.fault_facts import LostBrokers, MasterAbsence
 from models.incidents.headline_facts import ServerFacts
+from models.incidents.incident_rows import incident_row
 from models.rocketmq.observations.set_masters import MasterChange
 from models.rows import ROCKETMQ, Incident
 from models.tolerances import int_tolerance
@@ -74,7 +75,7 @@ def _name(event: Event) -> str:
 def _incident(
     cluster: str, kind: str, began_at: int, ended_at: int | None, facts: LostBrokers | MasterAbsence, lines: Sequence[Event]
 ) -> Incident[ServerFacts]:
-    return cluster_incident(
+    return incident_row(
         cluster=cluster,
         system=ROCKETMQ,
         incident_id=make_id("incident", cluster, kind, began_at, *(facts.names if isinstance(facts, LostBrokers) else (facts.broker,))),
@@ -83,5 +84,5 @@ def _incident(
         started_at=began_at,
         ended_at=ended_at,
         headline=ServerFacts(facts),
-        lines=list(lines)[:SERVER_LINES_MAX],
+        evidence=evidence(list(lines)[:SERVER_LINES_MAX]),
     )
