@@ -35,6 +35,7 @@ from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.roster import Roster, RosterMember
+from models.kafka.observations.session_timeouts import session_timeout_ms
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_windows import EpochWindow
 from models.kafka.verdicts.blockers import blockers
@@ -368,7 +369,7 @@ class VerdictWriter:
                 sum(caused, 0.0),
                 log.library if log is not None else None,
                 self.facts.versions.get(log.file) if log is not None else None,
-                member.session_timeout_ms or of_brokers or client_settings.get("session_timeout_ms"),
+                session_timeout_ms([member], [client_settings], protocol_ms=of_brokers),
                 member.rebalance_timeout_ms or client_settings.get("max_poll_interval_ms"),
             )
 
@@ -430,7 +431,6 @@ _ADVISED_ROOTS = frozenset(
     {RootCause.SLOW_PROCESSING, RootCause.SLOW_ASSIGNMENT, RootCause.COORDINATOR_PAUSE, RootCause.NOT_AUTHORIZED, RootCause.NETWORK}
 )
 """Root causes whose advice helps, whatever started the rebalance."""
-
 
 _ADVISED_REASONS = {"over_capacity_on_load": GROUP_FULL}
 """Reasons of the coordinator with advice of their own."""

@@ -11,9 +11,9 @@ from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.observations.actions import MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.observations.libraries import default_timeouts
 from models.kafka.observations.roster import Roster, RosterMember
-from models.tolerances import DEFAULT_SESSION_TIMEOUTS_MS, int_tolerance
+from models.kafka.observations.session_timeouts import longest_session_ms, session_timeout_ms
+from models.tolerances import int_tolerance
 from models.units import US_PER_MS
 
 LIKE_IT_MAX = 20
@@ -54,29 +54,25 @@ class TimeoutsInForce:
 
     @cached_property
     def longest_session_us(self) -> int:
-        """The longest session of the members, else the longest default of their libraries."""
-        timeouts_ms = [member.session_timeout_ms for member in self.roster.members.values() if member.session_timeout_ms]
-        timeouts_ms += [settings["session_timeout_ms"] for settings in self.known.settings.values() if "session_timeout_ms" in settings]
-        if not timeouts_ms and self.facts.session_timeout_ms is None:
-            logs = self.roster.logs.values()
-            usual = [default_timeouts(log.library, self.facts.versions.get(log.file)) for log in logs]
-            timeouts_ms = [defaults.session_ms for defaults in usual if defaults is not None]
-        return max(timeouts_ms, default=self.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
+        """The longest session of the members, as `session_timeouts` has it."""
+        members, settings, logs = self.roster.members.values(), self.known.settings.values(), self.roster.logs.values()
+        return longest_session_ms(members, settings, logs, self.facts.versions, self.facts.session_timeout_ms) * US_PER_MS
 
     def session_ms(self, action: MemberAction | None, actor: str | None) -> int | None:
-        """Session timeout from coordinator or request, client's configuration, or assumption."""
-        capped = self.facts.session_ms_of(self.group)
-        if capped is not None:
-            return capped
-        members = self._nearest_first(action, actor)
-        timeout_ms = next((member.session_timeout_ms for member in members if member.session_timeout_ms), None)
-        return timeout_ms or self._configured(actor, "session_timeout_ms") or self.facts.session_timeout_ms
+        """Session timeout of the acting member, else of those like it."""
+        settings = self.known.settings
+        return session_timeout_ms(
+            self._nearest_first(action, actor),
+            (settings.get(actor or "", {}), *settings.values()),
+            capped_ms=self.facts.session_ms_of(self.group),
+            assumed_ms=self.facts.session_timeout_ms,
+        )
 
     def max_poll_interval_ms(self, action: MemberAction | None, actor: str | None) -> int | None:
         """Maximum poll interval; the Java consumer sends it as rebalance timeout (KIP-62)."""
         members = self._nearest_first(action, actor)
         timeout_ms = next((member.rebalance_timeout_ms for member in members if member.rebalance_timeout_ms), None)
-        return timeout_ms or self._configured(actor, "max_poll_interval_ms") or self.facts.rebalance_timeout_ms
+        return timeout_ms or self._configured_interval_ms(actor) or self.facts.rebalance_timeout_ms
 
     def is_longer_than_membership(self, action: MemberAction, interval_ms: int | None) -> bool:
         """Whether the member joined less than the interval before its late poll.
@@ -92,8 +88,8 @@ class TimeoutsInForce:
     def own_session_us(self, action: MemberAction) -> int | None:
         """Session timeout of the acting member itself, else the assumed one."""
         member = self.roster.members.get(action.member_id or "")
-        timeout_ms = self.known.settings.get(self.phase.actor(action) or "", {}).get("session_timeout_ms")
-        known = (member.session_timeout_ms if member else None) or timeout_ms or self.facts.session_timeout_ms
+        settings = self.known.settings.get(self.phase.actor(action) or "", {})
+        known = session_timeout_ms([member] if member else [], [settings], assumed_ms=self.facts.session_timeout_ms)
         return known * US_PER_MS if known else None
 
     def _nearest_first(self, action: MemberAction | None, actor: str | None) -> list[RosterMember]:
@@ -106,6 +102,6 @@ class TimeoutsInForce:
         ids += [*before.values(), *after.values()][:LIKE_IT_MAX]
         return [member for member_id in ids if (member := self.roster.members.get(member_id or ""))]
 
-    def _configured(self, actor: str | None, name: str) -> int | None:
-        settings = self.known.settings
+    def _configured_interval_ms(self, actor: str | None) -> int | None:
+        settings, name = self.known.settings, "max_poll_interval_ms"
         return settings.get(actor or "", {}).get(name) or next((setting[name] for setting in settings.values() if name in setting), None)
