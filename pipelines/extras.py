@@ -22,6 +22,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "sql": {"duckdb": "duckdb"},
     "pandas": {"pandas": "pandas"},
     "redact": {"cryptography": "cryptography"},
+    "mcp": {"mcp": "mcp"},
 }
 """Extra -> distributions, with the names under which they are imported."""
 
@@ -31,6 +32,7 @@ NEEDED_BY: Mapping[str, str] = {
     "sql": "sql",
     "pandas": "to_pandas",
     "redact": "--redact",
+    "mcp": "mcp",
 }
 """Extra -> commands and options that need it."""
 

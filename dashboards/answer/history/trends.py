@@ -43,6 +43,24 @@ class GroupPeriod:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """What makes up a score: 100 times both factors."""
+
+    counted_seconds: float
+    """Time covered by logs, at least an hour."""
+    stopped_share: float
+    unexpected: int
+    unexpected_per_hour: float
+    stopped_factor: float
+    unexpected_factor: float
+
+    @property
+    def score(self) -> int:
+        """From 0 to 100."""
+        return round(100 * self.stopped_factor * self.unexpected_factor)
+
+
+@dataclass(frozen=True, slots=True)
 class GroupChange:
     """A period from which on a group is different."""
 
@@ -63,6 +81,7 @@ class GroupTrend:
     periods: tuple[GroupPeriod, ...]
     changes: tuple[GroupChange, ...]
     score: int | None
+    parts: ScoreParts | None = None
 
 
 @dataclass(slots=True)
@@ -90,13 +109,19 @@ def stability(stopped_seconds: float, unexpected: int, covered: float) -> int | 
 
     100 / (1 + stopped share / 1 %) / (1 + unexpected rebalances per hour); None if nothing is covered.
     """
+    parts = score_parts(stopped_seconds, unexpected, covered)
+    return None if parts is None else parts.score
+
+
+def score_parts(stopped_seconds: float, unexpected: int, covered: float) -> ScoreParts | None:
+    """What makes up the score; None if nothing is covered."""
     if covered <= 0:
         return None
     # A stretch shorter than an hour counts as an hour, because its rates would be chance.
-    hours = max(covered / HOUR, 1.0)
-    stopped = stopped_seconds / (hours * HOUR) / HALVING_STOPPED_SHARE
-    often = unexpected / hours / HALVING_UNEXPECTED_PER_HOUR
-    return round(100 / (1 + stopped) / (1 + often))
+    counted = max(covered, HOUR)
+    share, per_hour = stopped_seconds / counted, unexpected / counted * HOUR
+    factors = 1 / (1 + share / HALVING_STOPPED_SHARE), 1 / (1 + per_hour / HALVING_UNEXPECTED_PER_HOUR)
+    return ScoreParts(round(counted, 6), share, unexpected, per_hour, *factors)
 
 
 def trends(items: Iterable[Rebalance], spans: Sequence[Period], cover: Mapping[str, Sequence[tuple[int, int]]]) -> list[GroupTrend]:
@@ -121,8 +146,9 @@ def _trend(
         totals = (total.rebalances, total.unexpected, round(total.stopped, 6), round(total.member_seconds, 6))
         rows.append(GroupPeriod(span, round(covered, 6), *totals, score))
     whole = sum(row.covered_seconds for row in rows)
-    score = stability(sum(row.stopped_seconds for row in rows), sum(row.unexpected for row in rows), whole)
-    return GroupTrend(*key, tuple(rows), tuple(_changes([row for row in rows if row.covered_seconds])), score)
+    parts = score_parts(sum(row.stopped_seconds for row in rows), sum(row.unexpected for row in rows), whole)
+    changes = tuple(_changes([row for row in rows if row.covered_seconds]))
+    return GroupTrend(*key, tuple(rows), changes, None if parts is None else parts.score, parts)
 
 
 def _changes(rows: Sequence[GroupPeriod]) -> Iterable[GroupChange]:

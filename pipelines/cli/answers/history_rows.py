@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -133,6 +134,7 @@ def trend_rows(items: Iterable[GroupTrend]) -> Iterator[dict[str, Any]]:
                 {"at": instant_text(change.begin), "before": change.before, "after": change.after, "p_value": change.p_value}
                 for change in trend.changes
             ],
+            "score_parts": None if trend.parts is None else asdict(trend.parts),
         }
 
 

@@ -69,6 +69,7 @@ _GROUP = closed(
     }
 )
 
+_FACTOR = {"type": "number", "minimum": 0, "maximum": 1}
 TREND = closed(
     {
         **_OF_GROUP,
@@ -93,6 +94,22 @@ TREND = closed(
             "description": "From when on stopped member-seconds per hour are different, by a permutation test.",
             "type": "array",
             "items": closed({"at": OPTIONAL_INSTANT, "before": SECONDS, "after": SECONDS, "p_value": {"type": "number"}}),
+        },
+        "score_parts": {
+            "description": "What makes up the score: 100 times both factors. Null if no log covers the periods.",
+            "oneOf": [
+                {"type": "null"},
+                closed(
+                    {
+                        "counted_seconds": {"description": "Time that logs cover, at least an hour.", **SECONDS},
+                        "stopped_share": {"type": "number", "minimum": 0},
+                        "unexpected": COUNT,
+                        "unexpected_per_hour": {"type": "number", "minimum": 0},
+                        "stopped_factor": _FACTOR,
+                        "unexpected_factor": _FACTOR,
+                    }
+                ),
+            ],
         },
     }
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dashboards.answer.history.blocker_ranking import Blocker
     from dashboards.answer.history.deploys import Deploy
     from dashboards.answer.history.group_profiles import GroupProfile
-    from dashboards.answer.history.trends import GroupTrend
+    from dashboards.answer.history.trends import GroupTrend, ScoreParts
 
 VERSIONS_SHOWN = 2
 
@@ -86,6 +86,8 @@ def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
     """Print each group's periods and changes."""
     for number, trend in enumerate(items):
         screens.heading(console, f"{trend.group}: stability {NO_VALUE if trend.score is None else trend.score} of 100", space=number > 0)
+        if trend.parts is not None:
+            screens.say(console, _score_words(trend.parts), indent=1, style="dim")
         rows = [row for row in trend.periods if row.covered_seconds or row.rebalances]
         rates = [row.rebalances_per_hour for row in rows]
         console.print(
@@ -109,6 +111,13 @@ def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
             rates_told = f"{duration(change.before)} of stopped member time an hour before, {duration(change.after)} after"
             when = clock.stamp(change.begin).partition(".")[0]
             screens.say(console, f"Changed from {when}: {rates_told} (p = {change.p_value:.3f})", indent=1, style="bold")
+
+
+def _score_words(parts: ScoreParts) -> str:
+    """What made up the score of a group, in one line."""
+    unexpected = f"{counted(parts.unexpected, 'unexpected rebalance')} ({parts.unexpected_per_hour:,.2f} an hour)"
+    still = f"standing still for {parts.stopped_share:.2%} of {duration(parts.counted_seconds)}"
+    return f"100, times {parts.stopped_factor:.2f} for {still}, times {parts.unexpected_factor:.2f} for {unexpected}"
 
 
 def deploys(console: Console, items: Sequence[Deploy], clock: Clock) -> None:

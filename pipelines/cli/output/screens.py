@@ -29,6 +29,8 @@ INCIDENTS_SHOWN = 10
 REMEDIES_SHOWN = 3
 PRECISE_WIDTH = 100
 """Minimum width for milliseconds in tables."""
+USUAL_WIDTH = 80
+"""Width of most terminals; in narrower ones names are folded."""
 DOUBTS_SHOWN = 5
 FILES_SHOWN = 5
 TIMES_SIGN = "\N{MULTIPLICATION SIGN}"
@@ -297,22 +299,22 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
     if one_day:
         say(console, f"all on {days.pop()}", indent=1, style="dim")
     starts = [clock.time(item.started_at) if one_day else clock.stamp(item.started_at) for item in items]
+    is_narrow = console.width < PRECISE_WIDTH
+    least_who = 24 if not is_narrow else 16 if console.width >= USUAL_WIDTH else 10
     columns = [
-        GridColumn(
-            f"start ({clock.zone_name})", starts if console.width >= PRECISE_WIDTH else [start.partition(".")[0] for start in starts]
-        ),
+        GridColumn(f"start ({clock.zone_name})", [start.partition(".")[0] for start in starts] if is_narrow else starts),
         GridColumn("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=16),
-        GridColumn("group", [item.group for item in items], least=16),
-        GridColumn("topic", [item.topic or "" for item in items], least=12),
-        GridColumn("gen", [item.generations.replace(" ", "") for item in items], rank=2),
-        GridColumn("cause", [item.cause.replace("_", " ") for item in items], least=15),
+        GridColumn("group", [item.group for item in items], least=10 if is_narrow else 16),
+        GridColumn("topic", [item.topic or "" for item in items], rank=3 if is_narrow else 0, least=12),
+        GridColumn("gen", [item.generations.replace(" ", "") for item in items], rank=3 if is_narrow else 2),
+        GridColumn("cause", [item.cause.replace("_", " ") for item in items], least=9 if is_narrow else 15),
         GridColumn("behind it", [(item.root_cause or "").replace("_", " ") for item in items], rank=4, least=15),
-        GridColumn("who", [_names(item.offenders) for item in items], rank=1, least=24),
-        GridColumn("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], is_right_aligned=True),
+        GridColumn("who", [_names(item.offenders) for item in items], least=least_who),
+        GridColumn("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], rank=1, is_right_aligned=True),
         GridColumn("waited for", [_names(item.blockers) if item.blockers else "" for item in items], rank=3, least=21),
         GridColumn("outcome", [story.outcome(item) for item in items], rank=6),
-        GridColumn("sure", [share(item.confidence) for item in items], is_right_aligned=True),
-        GridColumn("id", [item.id[:10] for item in items], rank=7),
+        GridColumn("sure", [share(item.confidence) for item in items], rank=2 if is_narrow else 1, is_right_aligned=True),
+        GridColumn("id", [item.id[:10] for item in items]),  # what explain takes
     ]
     console.print(grid(columns, console.width, indent=1))
 
@@ -330,7 +332,7 @@ def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None
         GridColumn("", [f"{position}." for position in range(1, len(items) + 1)], is_right_aligned=True),
         GridColumn("member", [item.name for item in items], least=21),
         GridColumn("host", [listed(list(item.hosts), 2) if item.hosts else "" for item in items], rank=4, least=12),
-        GridColumn("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=8),
+        GridColumn("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=6),
         GridColumn("group", [item.group for item in items], least=14),
         GridColumn("caused", [str(item.caused) for item in items], is_right_aligned=True),
         GridColumn("held up", [str(item.blocked) for item in items], is_right_aligned=True),
@@ -364,8 +366,8 @@ def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
         GridColumn("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),
         GridColumn("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], is_right_aligned=True),
         GridColumn("why", [item.why for item in items], rank=1, least=14),
-        GridColumn("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=10),
-        GridColumn("lost", [listed(list(item.lost_brokers)) if item.lost_brokers else "" for item in items], rank=5, least=6),
+        GridColumn("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=8),
+        GridColumn("lost", [", ".join(f"broker {node}" for node in item.lost_brokers) for item in items], rank=5, least=6),
         GridColumn("at risk", ["records" if item.at_risk else "" for item in items], rank=3),
         GridColumn("groups", [listed(list(item.groups), 2) if item.groups else "" for item in items], rank=6, least=8),
     ]

@@ -82,3 +82,14 @@ def test_whom_a_group_waited_for(cli: Cli) -> None:
     assert found == sorted(found, key=lambda row: -row["held_up_seconds"])
     assert all(0 < row["held_up_seconds"] <= row["rebalances_held_up"] * row["longest_seconds"] + 1e-6 for row in found)
     assert "No member is known" in cli("offenders", POLL_TIMEOUT, "--blockers", "--cause", "member_join").out
+
+
+@pytest.mark.parametrize(("period", "is_scored"), [("hour", True), ("day", True)])
+def test_a_score_is_told_with_what_made_it_up(cli: Cli, period: str, is_scored: bool) -> None:
+    (trend,) = json.loads(cli("trend", POLL_TIMEOUT, "--period", period, "--json").out)["trend"]
+    parts = trend["score_parts"]
+    assert (parts is not None) == is_scored
+    assert trend["score"] == round(100 * parts["stopped_factor"] * parts["unexpected_factor"])
+    told = " ".join(cli("trend", POLL_TIMEOUT, "--period", period).out.split())
+    assert f"100, times {parts['stopped_factor']:.2f} for standing still for" in told
+    assert f"times {parts['unexpected_factor']:.2f} for {parts['unexpected']} unexpected rebalance" in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +103,15 @@ def test_a_pipe_that_is_closed_early_changes_no_verdict(command: str, option: tu
         assert running.stdout is not None
         running.stdout.close()
         assert running.wait() == 1
+
+
+@pytest.mark.parametrize("columns", [60, 70, 80, 100, 120, 160])
+def test_a_table_of_rebalances_keeps_who_and_id_at_any_width(columns: int) -> None:
+    """The id is what explain takes; others are left out or folded."""
+    environment = {**os.environ, "COLUMNS": str(columns)}
+    done = subprocess.run([COMMAND, "rebalances", POLL_TIMEOUT], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    told = done.stdout
+    head = told.splitlines()[1]
+    assert [title for title in ("group", "cause", "who", "id") if title not in head.split()] == []
+    assert all(len(line) <= columns for line in told.splitlines())
+    assert re.search(r"\b[0-9a-f]{10}\b", told)

@@ -12,7 +12,7 @@ from dashboards.answer.history.blocker_ranking import blockers
 from dashboards.answer.history.change_points import change_points
 from dashboards.answer.history.group_profiles import Files, profiles
 from dashboards.answer.history.periods import between, cover_of, covered_seconds, periods
-from dashboards.answer.history.trends import stability, trends
+from dashboards.answer.history.trends import score_parts, stability, trends
 from dashboards.wording.units import Clock
 from tests.dashboards import made
 
@@ -81,7 +81,12 @@ SCORES = [
 
 @pytest.mark.parametrize(("values", "score"), SCORES)
 def test_the_score_is_as_documented(values: tuple[float, int, float], score: int | None) -> None:
+    parts = score_parts(*values)
     assert stability(*values) == score
+    assert (None if parts is None else parts.score) == score
+    if parts is not None:
+        assert parts.unexpected == values[1]
+        assert (parts.stopped_factor < 1, parts.unexpected_factor < 1) == (values[0] > 0, values[1] > 0)
 
 
 def test_periods_follow_the_zone() -> None:
