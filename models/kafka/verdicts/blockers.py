@@ -167,13 +167,15 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
 
 
 def _dropped(context: RebalanceContext) -> list[Person]:
-    """Old members gone after a long join phase, by members' logs."""
+    """Old members gone after a long join phase, by members' logs.
+
+    Those whose logs show that they joined again in time are in, even if no line names their generation.
+    """
     start, end, after = context.phase.start, context.window.open_until, context.members.after
     if end is None or end - start < SLOW_REJOIN_US or not after:
         return []
-    missing = {
-        actor: member for actor, member in context.members.before.items() if actor not in after and actor not in context.departures.by_actor
-    }
+    there = {*after, *context.departures.by_actor, *_arrivals(context.phase, context.members, context.departures, end)}
+    missing = {actor: member for actor, member in context.members.before.items() if actor not in there}
     return _people(context.roster, {actor: member for actor, member in missing.items() if not context.known.is_ambiguous(actor)}, NOT_BACK)
 
 

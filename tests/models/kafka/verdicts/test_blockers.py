@@ -161,6 +161,17 @@ def test_members_logs_show_who_was_dropped(lasted: int, values: dict[str, object
     assert ("b", NOT_BACK) not in found(act(K.LEAVE, 5, "b"), **window | joined(lasted) | values)
 
 
+@pytest.mark.parametrize(
+    ("kind", "at", "is_dropped"),
+    [(K.REJOIN, SLOW - 9, False), (K.REJOIN, SLOW, False), (K.REJOIN, SLOW + 9, True), (K.REJOIN, -SLOW, True)],
+)
+def test_who_joined_again_in_time_was_not_dropped(kind: ActionKind, at: int, is_dropped: bool) -> None:
+    """No line names the generation of a member whose log breaks off, but its JoinGroup was there before the phase ended."""
+    window = {"last": ("a",), "witness": Witness.CLIENT, "state_before": State.STABLE}
+    told = found(by_client(kind, at, "b"), by_client(K.REJOIN, SLOW // 2, "a"), **window | joined(SLOW))
+    assert (("b", NOT_BACK) in told) == is_dropped
+
+
 # -- rebalances that are open ----------------------------------------------------------------------------------------
 
 OPEN = {"outcome": "open", "joined": None, "ended_at": None, "members_before": 2}
