@@ -157,7 +157,8 @@ def _may_be_unheard(phase: LoggedJoinPhase, known: GroupKnowledge, trigger: Memb
     Or a join may have come after it gave up waiting for assignments.
     """
     if trigger.kind is ActionKind.JOIN:
-        return _is_coordinator_silent(phase, known, trigger)
+        is_next = phase.previous is not None and phase.previous.generation_after == phase.window.generation_before
+        return is_next and _is_coordinator_silent(phase, known, trigger)
     return trigger.kind is ActionKind.LEAVE and (_is_heard_late(phase, trigger) or _is_coordinator_silent(phase, known, trigger))
 
 

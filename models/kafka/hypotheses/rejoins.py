@@ -308,7 +308,7 @@ def _is_in_loop(phase: LoggedJoinPhase, roster: Roster, actor: str | None) -> bo
 
 
 def _begins_at_once(window: RebalanceWindow) -> bool:
-    """Whether it begins as soon after the one before it as a second step does."""
+    """Whether it begins as soon as a second step would."""
     ended = window.previous_ended_at
     return ended is not None and window.started_at is not None and 0 <= window.started_at - ended <= FOLLOWUP_US
 

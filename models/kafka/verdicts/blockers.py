@@ -174,8 +174,8 @@ def _dropped(context: RebalanceContext) -> list[Person]:
     start, end, after = context.phase.start, context.window.open_until, context.members.after
     if end is None or end - start < SLOW_REJOIN_US or not after:
         return []
-    there = {*after, *context.departures.by_actor, *_arrivals(context.phase, context.members, context.departures, end)}
-    missing = {actor: member for actor, member in context.members.before.items() if actor not in there}
+    present = {*after, *context.departures.by_actor, *_arrivals(context.phase, context.members, context.departures, end)}
+    missing = {actor: member for actor, member in context.members.before.items() if actor not in present}
     return _people(context.roster, {actor: member for actor, member in missing.items() if not context.known.is_ambiguous(actor)}, NOT_BACK)
 
 
