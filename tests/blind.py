@@ -131,8 +131,8 @@ def _written(wording: MessageWriter, policy: Any, change: LoggedChange, number: 
     if text is None:
         return None
     head, _, logger = text.partition("] ")[2].rpartition(" (")
-    level, _, message = head.partition(" ")
-    match = catalogue().match(logger.rstrip(")"), level, message)
+    _, _, message = head.partition(" ")
+    match = catalogue().match(logger.rstrip(")"), message)
     if not isinstance(match, Match) or not match.event:
         return None  # a line about an id or group without a name is not recognised
     at_us = told.at_ms * US_PER_MS

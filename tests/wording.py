@@ -74,7 +74,7 @@ class Wordings:
 
     def _reads(self, logger: str, text: str) -> bool:
         """Whether the catalogue reads lines that the text could make."""
-        return any(self._catalogue.match(logger, None, prefix + line) is not None for prefix in _PREFIXES for line in _lines(text))
+        return any(self._catalogue.match(logger, prefix + line) is not None for prefix in _PREFIXES for line in _lines(text))
 
     def _has(self, first: str) -> bool:
         for each in (first, _BRACKETS.sub("", first, count=1)):
@@ -88,14 +88,14 @@ class Wordings:
         """Whether the text is ignored on purpose."""
         if is_of_language(logged):
             return any(text in logged.text for text in self._catalogue.group_loggers.passed_over)
-        names = filter(self._catalogue.concerns_groups, logged.loggers)
-        return any(not self._catalogue.shows_unknown(name, logged.level, logged.text) for name in names)
+        names = filter(self._catalogue.group_loggers.concerns, logged.loggers)
+        return any(not self._catalogue.group_loggers.shows(name, logged.level, logged.text) for name in names)
 
     def concerns_groups(self, logged: Logged) -> bool:
         """Whether the class is one whose loggers concern groups, or the text of another language has a word of them."""
         if is_of_language(logged):
             return any(word in logged.text for word in self._words)
-        return self._catalogue.concerns_groups(logged.logger)
+        return self._catalogue.group_loggers.concerns(logged.logger)
 
 
 def _lines(text: str) -> Iterator[str]:

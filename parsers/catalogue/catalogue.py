@@ -28,10 +28,11 @@ from parsers.catalogue.rebalance_reasons import Reasons
 from parsers.catalogue.request_bodies import Bodies
 from parsers.catalogue.request_log import Requests
 from parsers.catalogue.slots import TYPES, SlotType
-from parsers.catalogue.templates import COLUMNS, LARGE_NUMBER, Template, TooManyReadings, compile_template, fill
+from parsers.catalogue.templates import COLUMNS, LARGE_NUMBER, TooManyReadings, compile_template, fill
+from parsers.catalogue.wordings import Wordings
 from parsers.schema import COMMON_FIELDS
 
-__all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "last_segment", "version_key"]
+__all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "last_segment"]
 
 _CLOSED = frozenset(TYPES[kind].tight for kind in ("digits", "int", "int32", "count"))
 _CLOSING = re.compile(r"\](?:: | )")
@@ -45,15 +46,6 @@ MAX_OPENINGS = 32
 
 With more of them a line is ambiguous.
 """
-
-_MASKS = (
-    (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<*>"),
-    (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`"), "<*>"),
-    (re.compile(r"\[[^\[\]\n]*\]|\{[^{}\n]*\}"), "<*>"),
-    (re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]*\d(?:[.:-]*\w)*"), "<*>"),
-    (re.compile(r"((?:group(?:Id)?|member|client(?:Id)?|topic|instance id|partition)[ =:]+)(?!<\*>)[^\s,;)\]]+", re.IGNORECASE), r"\1<*>"),
-    (re.compile(r"(?<![\w.:/-])[\w.:/-]*<\*>(?:[.:/-]*(?:\w|<\*>))*"), "<*>"),
-)
 
 
 class Catalogue:
@@ -81,12 +73,13 @@ class Catalogue:
         self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
-        self.group_loggers = GroupLoggers(source)
-        self._loggers = EntryLoggers()
+        self.loggers = EntryLoggers()
+        self.group_loggers = GroupLoggers(source, self.loggers)
         self._whole: tuple[str, ...] = ()
         """How messages begin that are told by more than their first line."""
         for area in source["areas"]:
             self._add_area(area)
+        self.wordings = Wordings(self.patterns, self.prefixes)
         self._buckets: dict[str, Bucket] = {}
         self.plain = self._build("")
         self._cache: dict[str, tuple[Opening, ...]] = {}
@@ -95,12 +88,12 @@ class Catalogue:
 
     def _add_area(self, area: Mapping[str, Any]) -> None:
         searched = area.get("searched", False)  # few lines of these loggers are useful: only those with a literal are read
-        loggers = self._loggers.add(area["loggers"], is_searched=searched)
+        loggers = self.loggers.add(area["loggers"], is_searched=searched)
         self._whole += tuple(area.get("whole", ()))
         if area.get("coordinator"):
             self.group_loggers.add(loggers)
         for entry in area["messages"]:
-            entry_loggers = self._loggers.add(entry["loggers"], is_searched=searched) if "loggers" in entry else loggers
+            entry_loggers = self.loggers.add(entry["loggers"], is_searched=searched) if "loggers" in entry else loggers
             message = Message(
                 entry["id"],
                 entry["emits"],
@@ -145,13 +138,7 @@ class Catalogue:
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def match(
-        self,
-        logger: str | None,
-        level: str | None,  # noqa: ARG002  (part of what a record says; no wording needs it so far)
-        message: str,
-        offsets_partitions: int | None = None,
-    ) -> Match | None:
+    def match(self, logger: str | None, message: str, offsets_partitions: int | None = None) -> Match | None:
         """Return the meaning of a record, None if it is unknown.
 
         `logger` may be shortened or absent. `offsets_partitions` is the partition count of `__consumer_offsets`
@@ -163,7 +150,7 @@ class Catalogue:
             return None
         if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
             return self._request(head)
-        segment = self.segment(logger) if logger else ""
+        segment = self.loggers.segment(logger) if logger else ""
         match = self._read(head, segment, message, offsets_partitions)
         if match is None and end >= 0 and head.startswith(self._whole):
             return self._read(_one_line(message), segment, message, offsets_partitions)
@@ -327,7 +314,7 @@ class Catalogue:
             return True
         if message.needs_logger:
             return False
-        return segment not in self._loggers.named
+        return segment not in self.loggers.named
 
     def _result(self, pattern: Pattern, values: dict[str, Any], message: str) -> Match:
         entry = pattern.message
@@ -383,7 +370,7 @@ class Catalogue:
         head = message.partition("\n")[0].rstrip()
         if logger is None or LARGE_NUMBER.search(head) is None:
             return False
-        segment = self.segment(logger)
+        segment = self.loggers.segment(logger)
         try:
             return any(
                 self.allows(pattern.message, segment) and pattern.template.refuses_number(head, opening.at)
@@ -393,99 +380,10 @@ class Catalogue:
         except TooManyReadings:
             return False
 
-    # -- loggers -------------------------------------------------------------------------------------------
-
-    def segment(self, logger: str) -> str:
-        """The last part of a logger's name: what shortened names keep."""
-        return self._loggers.segment(logger)
-
-    def names_logger(self, logger: str) -> bool:
-        """Whether any entry of the catalogue names this logger."""
-        return self._loggers.names(logger)
-
-    def is_of_product(self, logger: str) -> bool:
-        """Return True for the loggers of entries and others of their packages."""
-        return self._loggers.is_of_product(logger)
-
-    def concerns_groups(self, logger: str | None) -> bool:
-        """Whether lines of this logger concern groups."""
-        return bool(logger) and self.group_loggers.concerns(logger or "", self.segment(logger or ""))
-
-    def shows_unknown(self, logger: str | None, level: str | None, message: str, layout: str = "") -> bool:
-        """Whether an unmatched line is to be shown as unknown."""
-        return self.group_loggers.shows(logger or "", self.segment(logger or ""), level, message, layout)
-
-    @staticmethod
-    def mask(message: str) -> str:
-        """Template of a line, by which unknown lines are counted.
-
-        The message's first line with ids, numbers, UUIDs and quoted text as `<*>`.
-        """
-        text = message.split("\n", 1)[0][:2000]
-        for pattern, by in _MASKS:
-            text = pattern.sub(by, text)
-        return text
-
-    # -- writing -------------------------------------------------------------------------------------------
-
-    def wordings(self, message_id: str, version: str) -> list[Pattern]:
-        """The wordings of a message in a version."""
-        wanted = version_key(version)
-        return [
-            pattern
-            for pattern in self.patterns
-            if pattern.message.id == message_id and version_key(pattern.seen_in[0]) <= wanted <= version_key(pattern.seen_in[-1] + ".999")
-        ]
-
-    def render(self, message_id: str, version: str, fields: Mapping[str, Any]) -> str:
-        """Write a version's line, in the wording with most of `fields`.
-
-        Raises KeyError where the version has no wording of the message for which all fields are given.
-        """
-        given = frozenset(fields)
-        fitting = [
-            wording for wording in self.wordings(message_id, version) if self.needs(wording, given) <= given and self.fits(wording, fields)
-        ]
-        if not fitting:
-            raise KeyError(f"{message_id} has no wording in {version} for these fields: {', '.join(sorted(fields))}")
-        return self.write(max(fitting, key=lambda wording: len(self.needs(wording, given))), fields)
-
-    def write(self, pattern: Pattern, fields: Mapping[str, Any]) -> str:
-        """The line of one wording."""
-        parts = [pattern.template.render(fields)]
-        parts.extend(template.render(fields) for template in self._before(pattern, frozenset(fields)))
-        return "".join(reversed(parts))
-
-    def _before(self, pattern: Pattern, given: frozenset[str]) -> Iterator[Template]:
-        """The prefixes of a pattern, innermost first.
-
-        Each in the form that says most of what is given.
-        """
-        name = pattern.prefix
-        while name:
-            prefix = self.prefixes[name]
-            forms = [template for template in prefix.texts if template.needs() <= given] or list(prefix.texts)
-            yield max(forms, key=lambda template: len(template.needs()))
-            name = prefix.inside
-
-    def needs(self, pattern: Pattern, given: frozenset[str]) -> frozenset[str]:
-        """Fields required for writing a wording and its prefixes."""
-        return pattern.template.needs().union(*(template.needs() for template in self._before(pattern, given)))
-
-    @staticmethod
-    def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
-        """Whether the wording's fixed values agree with the fields."""
-        return all(fields.get(name, value) == value for name, value in pattern.constants.items())
-
 
 def _one_line(message: str) -> str:
     """The lines of a message as one."""
     return " ".join(line.strip() for line in message.split("\n", MAX_WHOLE_LINES)[:MAX_WHOLE_LINES])
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """A version as numbers; `4.x` counts as the last of 4."""
-    return tuple(int(part) if part.isdecimal() else 999 for part in version.split("."))
 
 
 @lru_cache(maxsize=1)

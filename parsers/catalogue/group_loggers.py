@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from parsers.catalogue.entries import EntryLoggers
+
 DETAILED = frozenset({"DEBUG", "TRACE"})
 PARTS_MIN = 2
 """Parts of a logger below which its class alone decides."""
@@ -40,7 +42,8 @@ class _Package(NamedTuple):
 class GroupLoggers:
     """Loggers that concern groups, and their lines that are ignored."""
 
-    def __init__(self, source: Mapping[str, Any]) -> None:
+    def __init__(self, source: Mapping[str, Any], loggers: EntryLoggers) -> None:
+        self._loggers = loggers
         self._packages = [
             _Package(tuple(entry["package"].split(".")), frozenset(entry.get("classes", ())), entry.get("only_classes", False))
             for entry in source["group_loggers"]
@@ -67,14 +70,18 @@ class GroupLoggers:
         """Take the loggers of an area, by their last segments."""
         self._whole |= segments
 
-    def concerns(self, logger: str, segment: str) -> bool:
+    def concerns(self, logger: str | None) -> bool:
         """Whether lines of this logger concern groups."""
+        if not logger:
+            return False
+        segment = self._loggers.segment(logger)
         return segment in self._whole or self._in_package(logger, segment)
 
-    def shows(self, logger: str, segment: str, level: str | None, message: str, layout: str) -> bool:
+    def shows(self, logger: str | None, level: str | None, message: str, layout: str = "") -> bool:
         """Whether an unmatched line is to be shown as unknown."""
         if not logger:
             return level not in DETAILED and self._speaks_of_groups(layout, message.partition("\n")[0])
+        segment = self._loggers.segment(logger)
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
             return False
         texts = self._ignored_texts.get(segment, self._ignored_anywhere)

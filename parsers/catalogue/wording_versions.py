@@ -10,9 +10,10 @@ import re
 from functools import lru_cache
 from itertools import islice
 
-from parsers.catalogue.catalogue import Catalogue, Pattern, version_key
+from parsers.catalogue.catalogue import Catalogue, Pattern
 from parsers.catalogue.entries import Message
 from parsers.catalogue.templates import TooManyReadings
+from parsers.catalogue.wordings import version_key
 
 VersionRange = tuple[str, str]
 

@@ -121,7 +121,7 @@ class ExcerptReader:
         if ((")" in message or "|" in message) and _LOGGER_BEHIND.search(text, start)) or _closes_nothing(message):
             return None
         before = self._leads.read(lead)
-        match = self.catalogue.match(before.logger, None, message) if before.stamp is not None else None
+        match = self.catalogue.match(before.logger, message) if before.stamp is not None else None
         if match is None or before.stamp is None:
             return None
         header = Header(before.stamp.text, before.level, before.logger, None, message, is_whole=True, date=before.stamp.date)
@@ -155,7 +155,7 @@ class ExcerptReader:
             whole = glue.join(parts)
             for text in dict.fromkeys((whole, unescape_json(whole))):
                 header = layout_named("json").read(_braced(text))
-                match = self.catalogue.match(header.logger, None, header.message) if header is not None else None
+                match = self.catalogue.match(header.logger, header.message) if header is not None else None
                 if header is not None and match is not None:
                     return [Excerpt(header, match, 0, len(lines) - 1, "", "", "")]
                 if excerpts := self._in_field(_braced(text), len(lines) - 1):
@@ -252,7 +252,7 @@ class ExcerptReader:
                     return None
                 lead = text[max(0, start - _NEAR) : start]
                 named = _named(logger) if logger is not None and logger.start() == end else self._leads.read(lead).logger
-                match = self.catalogue.match(named, None, message)
+                match = self.catalogue.match(named, message)
                 exact = logger is not None and logger.start() == end
                 if match is not None and (exact or not self.catalogue.swallows(match)):
                     stop = logger.end() if logger is not None and logger.start() == end else end

@@ -24,7 +24,7 @@ def program_error(catalogue: Catalogue, text: str) -> Match | None:
     words = _first_words(catalogue)
     for place in words.finditer(text) if words is not None else ():
         end = text.find("\n", place.start())
-        match = catalogue.match(None, None, text[place.start() : end if end >= 0 else len(text)].rstrip())
+        match = catalogue.match(None, text[place.start() : end if end >= 0 else len(text)].rstrip())
         if match is not None and match.event == ERROR_REPORTED:
             return match
     return None

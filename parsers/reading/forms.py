@@ -239,7 +239,7 @@ def _has_all(part: bytes, layout: FileFormat | str, known: Catalogue) -> bool:
         header = read(line)
         if header is None or not header.is_whole or header.logger is None or len(openings.prefix_places(line)) > 1:
             return False
-        return known.is_of_product(header.logger)
+        return known.loggers.is_of_product(header.logger)
 
     lines = (line.rstrip("\r") for line in _text(part, layout).split("\n"))
     return all(is_whole(line) or not openings.places(line) for line in lines)

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from parsers.catalogue.catalogue import Catalogue, catalogue, version_key
+from parsers.catalogue.catalogue import Catalogue, catalogue
 from parsers.catalogue.wording_versions import VersionRange, wording_versions
+from parsers.catalogue.wordings import version_key
 from parsers.formats.layouts import AnyLayout
 
 _SAMPLES_MAX = 6

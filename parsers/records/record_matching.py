@@ -63,25 +63,25 @@ class RecordMatcher:
             return None
         message = header.message
         if "\n" not in message:
-            match = (_PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, header.level, message)
+            match = (_PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, message)
             return match or self._with_values(header)
         stack = _STACK.search(message)
-        match = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
-        return match or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
+        match = self.catalogue.match(header.logger, message[: stack.start()] if stack else message)
+        return match or self.catalogue.match(header.logger, message[: message.index("\n")].rstrip())
 
     def _with_values(self, header: Header) -> Match | None:
         """Match a message that has its keys and values behind it."""
         if "=" not in header.message and "\t{" not in header.message:
             return None
         message = with_text_keys(json_layout().structured, header.message)
-        return self.catalogue.match(header.logger, header.level, message) if message is not None else None
+        return self.catalogue.match(header.logger, message) if message is not None else None
 
     def _without_padding(self, header: Header) -> Match | None:
         """Match a line that was copied with the blanks of its window.
 
         They may stand within a word or between two.
         """
-        tries = (self.catalogue.match(header.logger, header.level, _PADDED.sub(glue, header.message)) for glue in ("", " "))
+        tries = (self.catalogue.match(header.logger, _PADDED.sub(glue, header.message)) for glue in ("", " "))
         return next((header for header in tries if header is not None), None)
 
     def _in_another_layout(self, text: str, first_end: int, header: Header | None) -> tuple[Header | None, Match | None]:

@@ -290,8 +290,8 @@ def _ordered(parts: Sequence[Sequence[Any]], counts: Sequence[int], order: Ints,
 def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
     """Flags of known loggers: named by the catalogue, and counted if unknown."""
     loggers = [suffix.logger for suffix in tails().known]
-    named = np.array([catalogue.names_logger(logger) for logger in loggers], dtype=bool)
-    return named, np.array([catalogue.concerns_groups(logger) for logger in loggers], dtype=bool)
+    named = np.array([catalogue.loggers.names(logger) for logger in loggers], dtype=bool)
+    return named, np.array([catalogue.group_loggers.concerns(logger) for logger in loggers], dtype=bool)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
@@ -316,7 +316,7 @@ def _read_messages(units: RecordSpans, candidates: Candidates, records: RecordRe
     catalogue = records.catalogue
     known = tails().known
     loggers = {code: known[code].logger for code in np.unique(candidates.tail).tolist()}
-    segments = np.array([catalogue.segment(loggers[code]) if code in loggers else "" for code in range(len(known))], dtype=object)
+    segments = np.array([catalogue.loggers.segment(loggers[code]) if code in loggers else "" for code in range(len(known))], dtype=object)
     reader = QuickReader(catalogue)
     reader.read(candidates.messages, segments[candidates.tail].tolist())
     meant = [wording for wording in reader.values_by_wording() if wording.rows]

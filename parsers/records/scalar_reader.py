@@ -16,6 +16,7 @@ from parsers.formats.layouts import BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEAD
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.timestamps import CALENDAR_US, read_epoch, read_iso
 from parsers.records.context import RecordSpan, failure_reason, whole_characters
+from parsers.records.line_templates import template_of
 from parsers.records.record_matching import RecordMatcher
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
 from parsers.records.run_folding import Folder
@@ -271,7 +272,7 @@ class RecordReader:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
         elif (error := program_error(self.catalogue, text)) is not None:
             self.recognise(place, header._replace(is_whole=True), text, (at, False), error)
-        elif self.catalogue.shows_unknown(header.logger, header.level, header.message, self.context.format.layout_name):
+        elif self.catalogue.group_loggers.shows(header.logger, header.level, header.message, self.context.format.layout_name):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
         elif not header.is_whole and "\n" not in text:
             self.reject(place, CUT, text)
@@ -332,7 +333,7 @@ class RecordReader:
 
     def note_unknown(self, place: RecordSpan, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
         """Keep a record without a catalogue entry, with its message as a template."""
-        template = self.catalogue.mask(message)
+        template = template_of(message)
         self.counts.unknown += 1
         self.counts.bytes_unknown += place.length - place.shared
         rows = self.unknown

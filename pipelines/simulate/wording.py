@@ -11,8 +11,9 @@ from typing import Any
 
 from models.kafka.coordinator.runtime.version_policy import Policy
 from models.kafka.simulation.world import WrittenLine
-from parsers.catalogue.catalogue import Catalogue, catalogue, version_key
+from parsers.catalogue.catalogue import Catalogue, catalogue
 from parsers.catalogue.entries import Pattern
+from parsers.catalogue.wordings import version_key
 
 JAVA_PREFIXES = frozenset({"shard", "runtime", "group", "group_id", "group_equals", "group_member"})
 SCALA_PREFIXES = frozenset({"scala", "manager"})
@@ -92,7 +93,9 @@ class MessageWriter:
         if pattern is None:
             return None
         level = written.level or pattern.level
-        text = self._catalogue.write(pattern, fields).replace("[Consumer instanceId=None, ", "[Consumer ", 1)  # prefix of a dynamic member
+        text = self._catalogue.wordings.write(pattern, fields).replace(
+            "[Consumer instanceId=None, ", "[Consumer ", 1
+        )  # prefix of a dynamic member
         return f"[{stamp(written.at_ms)}] {level} {text} ({self._logger(written.message, pattern)})"
 
     def _defaults(self, written: WrittenLine) -> Mapping[str, Any]:
@@ -123,12 +126,12 @@ class MessageWriter:
         if known is None:
             known = [
                 pattern
-                for pattern in self._catalogue.wordings(message, self._policy.version)
-                if pattern.prefix not in self._others and self._catalogue.needs(pattern, given) <= given
+                for pattern in self._catalogue.wordings.of(message, self._policy.version)
+                if pattern.prefix not in self._others and self._catalogue.wordings.needs(pattern, given) <= given
             ]
-            known.sort(key=lambda pattern: (-len(pattern.constants), -len(self._catalogue.needs(pattern, given))))
+            known.sort(key=lambda pattern: (-len(pattern.constants), -len(self._catalogue.wordings.needs(pattern, given))))
             self._patterns[message, given] = known
-        fitting = [pattern for pattern in known if self._catalogue.fits(pattern, fields)]
+        fitting = [pattern for pattern in known if self._catalogue.wordings.fits(pattern, fields)]
         of_level = [pattern for pattern in fitting if pattern.level == written.level] if isinstance(written.source, str) else []
         return next(iter(of_level or fitting), None)
 

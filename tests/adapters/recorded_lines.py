@@ -24,11 +24,11 @@ def recorded_events(lines: list[str]) -> list[tuple[Any, ...]]:
     """Read the lines with the message catalogue: event, member, and epoch where it is told."""
     events = []
     for line in lines:
-        level, _, rest = line.partition(" ")
+        _, _, rest = line.partition(" ")
         logger, _, message = rest.partition(": ")
         if logger not in LOGGERS:
             continue  # housekeeping of the shard
-        match = catalogue().match(LOGGERS[logger], level, PREFIX + message)
+        match = catalogue().match(LOGGERS[logger], PREFIX + message)
         if not isinstance(match, Match):
             events.append(("unread", line))
         elif match.event not in NOT_COMPARED:

@@ -12,6 +12,7 @@ from parsers.catalogue.ambiguity import java_hash
 from parsers.catalogue.catalogue import Catalogue, Match, Pattern, catalogue, last_segment
 from parsers.catalogue.loading import COMPILED, MESSAGES_FOLDER, compiled_catalogue, read_yaml, without_explanations
 from parsers.catalogue.templates import BadTemplate, compile_template
+from parsers.records.line_templates import template_of
 
 SOURCE = read_yaml()
 CATALOGUE = Catalogue(without_explanations(SOURCE))
@@ -44,7 +45,7 @@ def patterns_that_fit(line: str, logger: str) -> list[Pattern]:
 
 
 def match(line: str, logger: str | None = None) -> Match | None:
-    return CATALOGUE.match(logger, None, line)
+    return CATALOGUE.match(logger, line)
 
 
 @pytest.mark.parametrize("message_id", sorted(CATALOGUE.messages))
@@ -174,7 +175,7 @@ def test_a_text_that_says_little_needs_its_logger() -> None:
     ],
 )
 def test_lines_about_groups_must_not_be_missed(logger: str | None, known: bool) -> None:
-    assert CATALOGUE.concerns_groups(logger) is known
+    assert CATALOGUE.group_loggers.concerns(logger) is known
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_lines_about_groups_must_not_be_missed(logger: str | None, known: bool) 
     ],
 )
 def test_what_nobody_knows_of_groups_is_shown_unless_it_is_too_detailed_or_passed_over(logger: str, level: str | None, shown: bool) -> None:
-    assert CATALOGUE.shows_unknown(logger, level, "what no version says") is shown
+    assert CATALOGUE.group_loggers.shows(logger, level, "what no version says") is shown
 
 
 def test_last_segment_of_a_logger() -> None:
@@ -224,7 +225,7 @@ def test_last_segment_of_a_logger() -> None:
 @pytest.mark.parametrize("version", ["1.1", "2.8.2", "4.1"])
 def test_group_ids_come_out_whole(group: str, version: str) -> None:
     fields = {"node": "1", "group": group, "generation": 4, "partition": 7, "member_count": 3}
-    line = CATALOGUE.render("kafka.group.generation_started", version, fields)
+    line = CATALOGUE.wordings.render("kafka.group.generation_started", version, fields)
     found = match(line)
     assert found is not None
     assert (found.columns["group"], found.columns["generation"]) == (group, 4)
@@ -259,8 +260,8 @@ def test_the_offsets_partition_decides_between_readings() -> None:
     home = java_hash("a") % 50
     text = line.format(home, home)
     assert match(text) is not None
-    assert CATALOGUE.match(None, None, text).is_ambiguous  # type: ignore[union-attr]
-    found = CATALOGUE.match(None, None, text, offsets_partitions=50)
+    assert CATALOGUE.match(None, text).is_ambiguous  # type: ignore[union-attr]
+    found = CATALOGUE.match(None, text, offsets_partitions=50)
     assert found is not None
     assert found.columns["group"] == "a"
 
@@ -295,12 +296,12 @@ def test_other_members_of_groups_speak_like_consumers(kind: str) -> None:
     ],
 )
 def test_what_a_connect_worker_puts_before_messages_changes_nothing(message: str, scope: str) -> None:
-    assert CATALOGUE.match(None, "INFO", f"[cdc sink|{scope}] {message}") == CATALOGUE.match(None, "INFO", message) is not None
+    assert CATALOGUE.match(None, f"[cdc sink|{scope}] {message}") == CATALOGUE.match(None, message) is not None
 
 
 @pytest.mark.parametrize("before", ["[cdc|sink|task-0] ", "[|task-0] ", "[cdc|task-] ", "[cdc|other] "])
 def test_other_brackets_are_no_connector(before: str) -> None:
-    assert CATALOGUE.match(None, "INFO", f"{before}[Consumer clientId=a, groupId=b] (Re-)joining group") is None
+    assert CATALOGUE.match(None, f"{before}[Consumer clientId=a, groupId=b] (Re-)joining group") is None
 
 
 def test_hash_of_a_group_is_javas() -> None:
@@ -358,21 +359,23 @@ def test_the_lines_after_the_first_tell_what_is_reconciled() -> None:
     ],
 )
 def test_a_mask_hides_what_differs(message: str, template: str) -> None:
-    assert CATALOGUE.mask(message) == template
+    assert template_of(message) == template
 
 
 def test_render_refuses_a_version_without_a_wording() -> None:
     with pytest.raises(KeyError, match="no wording"):
-        CATALOGUE.render("kafka.group.emptied", "0.9", {"node": "1", "group": "g", "generation": 1})
+        CATALOGUE.wordings.render("kafka.group.emptied", "0.9", {"node": "1", "group": "g", "generation": 1})
 
 
 def test_render_picks_the_wording_of_the_version() -> None:
     fields = {"node": "1", "group": "g", "generation": 2, "partition": 3}
     assert (
-        CATALOGUE.render("kafka.group.emptied", "2.8.2", fields)
+        CATALOGUE.wordings.render("kafka.group.emptied", "2.8.2", fields)
         == "[GroupCoordinator 1]: Group g with generation 2 is now empty (__consumer_offsets-3)"
     )
-    assert CATALOGUE.render("kafka.group.emptied", "4.1.1", fields).endswith("partition=3] Group g with generation 2 is now empty.")
+    assert CATALOGUE.wordings.render("kafka.group.emptied", "4.1.1", fields).endswith(
+        "partition=3] Group g with generation 2 is now empty."
+    )
 
 
 @pytest.mark.parametrize("text", ["{a}{b}", "{a:nonsense}"])

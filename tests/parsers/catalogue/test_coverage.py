@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from parsers.catalogue.catalogue import Pattern, catalogue, version_key
+from parsers.catalogue.catalogue import Pattern, catalogue
+from parsers.catalogue.wordings import version_key
 from tests.conftest import SHARED
 
 CATALOGUE = catalogue()
@@ -95,7 +96,7 @@ def reasons() -> list[dict[str, Any]]:
 
 def fitting(form: Form) -> Iterator[Pattern]:
     """Every wording of the catalogue that can be read out of the line."""
-    segment = CATALOGUE.segment(form.logger)
+    segment = CATALOGUE.loggers.segment(form.logger)
     for opening in CATALOGUE.all_openings(CATALOGUE.plain, form.line, 0):
         for pattern in CATALOGUE.patterns:
             if (
@@ -117,7 +118,7 @@ def test_the_list_was_read() -> None:
 
 @each_form
 def test_each_wording_is_known_and_as_one_message(form: Form) -> None:
-    found = CATALOGUE.match(form.logger, None, form.line)
+    found = CATALOGUE.match(form.logger, form.line)
     assert found is not None, form.line
     assert not found.is_ambiguous
     assert {pattern.message.id for pattern in fitting(form) if not pattern.is_generic} <= {found.message_id}
@@ -140,7 +141,7 @@ def test_each_wording_is_known_of_its_versions(form: Form) -> None:
 @pytest.mark.parametrize("form", [form for form in forms() if "group" in form.spans], ids=lambda form: f"{form.entry}-{form.since}")
 def test_group_ids_of_any_characters_come_out_whole(form: Form) -> None:
     for group in ODD_IDS:
-        found = CATALOGUE.match(form.logger, None, form.put("group", group))
+        found = CATALOGUE.match(form.logger, form.put("group", group))
         assert found is not None
         assert (found.is_ambiguous, found.columns["group"]) == (False, group)
 
@@ -149,7 +150,7 @@ def test_group_ids_of_any_characters_come_out_whole(form: Form) -> None:
 def test_member_ids_of_any_characters_come_out_whole(form: Form) -> None:
     for owner in ODD_IDS:
         member = ODD_MEMBER.format(owner)
-        found = CATALOGUE.match(form.logger, None, form.put("member", member))
+        found = CATALOGUE.match(form.logger, form.put("member", member))
         assert found is not None
         assert (found.is_ambiguous, found.columns["member_id"]) == (False, member)
 

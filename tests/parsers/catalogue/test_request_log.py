@@ -41,7 +41,7 @@ LIMITS = settings(max_examples=60, deadline=None, derandomize=True, database=Non
 
 
 def match(line: str) -> Match | None:
-    return CATALOGUE.match("kafka.request.logger", "DEBUG", line)
+    return CATALOGUE.match("kafka.request.logger", line)
 
 
 def completed(api: str, key: int, request: Any, response: Any = None, **changes: Any) -> str:

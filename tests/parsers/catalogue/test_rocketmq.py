@@ -172,7 +172,7 @@ def entries() -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("entry", sorted(KNOWN))
 def test_each_form_of_a_message_is_known_with_its_group_and_topic(entry: str) -> None:
     for form in entries()[entry]["forms"]:
-        found = catalogue().match(None, None, form["example"])
+        found = catalogue().match(None, form["example"])
 
         assert found is not None, form["example"]
         assert (found.message_id, found.is_ambiguous) == (KNOWN[entry], False)

@@ -217,8 +217,8 @@ member_like = st.builds(lambda owner, end: f"{owner}-{end}", plain_ids, uuids)
 
 
 def read_back(pattern: Pattern, fields: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    line = CATALOGUE.write(pattern, fields)
-    found = CATALOGUE.match(min(pattern.message.loggers), pattern.level, line)
+    line = CATALOGUE.wordings.write(pattern, fields)
+    found = CATALOGUE.match(min(pattern.message.loggers), line)
     assert found is not None, line
     expected = {**pattern.constants, **fields}
     return found, expected
@@ -358,14 +358,14 @@ def test_regular_expressions_have_no_part_that_can_trade_characters_with_another
 
 @pytest.mark.parametrize("size", [1_000, 100_000])
 def test_a_prefix_that_never_closes_or_closes_everywhere(size: int) -> None:
-    assert CATALOGUE.match(None, None, "[Consumer clientId=" + "]" * size) is None
-    found = CATALOGUE.match(None, None, "[Consumer clientId=a, groupId=" + "] " * size + "(Re-)joining group")
+    assert CATALOGUE.match(None, "[Consumer clientId=" + "]" * size) is None
+    found = CATALOGUE.match(None, "[Consumer clientId=a, groupId=" + "] " * size + "(Re-)joining group")
     assert found is None or found.is_ambiguous or found.columns["client_id"] == "a"
 
 
 def test_columns_of_a_match_are_columns() -> None:
     line = f"[GroupCoordinator 1]: Member a-{uuid.UUID(int=1)} in group g has failed, removing it from the group"
-    found = CATALOGUE.match(None, None, line)
+    found = CATALOGUE.match(None, line)
     assert found is not None
     assert found.columns.keys() <= COLUMNS
     assert not found.fields.keys() & COLUMNS

@@ -148,8 +148,8 @@ def test_a_text_is_known_if_its_lines_are_read(logger: str, text: str, known: bo
     ],
 )
 def test_what_speaks_of_groups_is_shown_unless_a_reason_is_given(logger: str, level: str, message: str, shown: bool) -> None:
-    assert catalogue().match(logger, level, message) is None
-    assert catalogue().shows_unknown(logger, level, message) is shown
+    assert catalogue().match(logger, message) is None
+    assert catalogue().group_loggers.shows(logger, level, message) is shown
 
 
 @pytest.mark.skipif(not NEXT.is_dir(), reason="the labelled corpora are not beside the checkout")

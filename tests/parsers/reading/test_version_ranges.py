@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from parsers.catalogue.catalogue import catalogue, version_key
+from parsers.catalogue.catalogue import catalogue
 from parsers.catalogue.wording_versions import wording_versions
+from parsers.catalogue.wordings import version_key
 from parsers.formats.layouts import layouts
 from parsers.reading.file_reports import range_of_file
 from parsers.reading.reader import FileReader, ReadOptions, find_files

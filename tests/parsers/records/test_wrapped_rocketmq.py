@@ -51,9 +51,9 @@ class CountingCatalogue(Catalogue):
 
     tried = 0
 
-    def match(self, logger: str | None, level: str | None, message: str, offsets_partitions: int | None = None) -> Match | None:
+    def match(self, logger: str | None, message: str, offsets_partitions: int | None = None) -> Match | None:
         self.tried += 1
-        return super().match(logger, level, message, offsets_partitions)
+        return super().match(logger, message, offsets_partitions)
 
 
 @pytest.mark.parametrize("more", ["", "For more information, please visit the url, https://rocketmq.apache.org/docs/bestPractice/06FAQ\n"])

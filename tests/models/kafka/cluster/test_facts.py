@@ -67,7 +67,7 @@ def test_one_look_at_the_facts_tells_of_each_time() -> None:
 
 
 def line(message: str, second: int) -> Event:
-    found = catalogue().match("org.apache.kafka.coordinator.group.GroupConfig", "WARN", message)
+    found = catalogue().match("org.apache.kafka.coordinator.group.GroupConfig", message)
     assert found is not None
     assert found.event == "GroupSettingCapped"
     at = second * US

@@ -148,7 +148,7 @@ def said(version: str, happened: Callable[[Driven], Iterable[Outcome]]) -> list[
                 assert line is not None, told
                 head, _, logger = line.partition("] ")[2].rpartition(" (")
                 level, _, text = head.partition(" ")
-                match = catalogue().match(logger.rstrip(")"), level, text)
+                match = catalogue().match(logger.rstrip(")"), text)
                 assert isinstance(match, Match), line
                 lines.append((level, match))
     return lines

@@ -23,9 +23,9 @@ RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.jsonl.gz"
 def events_of(step: dict[str, Any]) -> Iterator[Event]:
     """The step's lines as events."""
     for number, line in enumerate(step.get("log", []), 1):
-        level, _, rest = line.partition(" ")
+        _, _, rest = line.partition(" ")
         logger, _, message = rest.partition(": ")
-        match = catalogue().match(LOGGERS.get(logger, logger), level, PREFIX + message)
+        match = catalogue().match(LOGGERS.get(logger, logger), PREFIX + message)
         if isinstance(match, Match) and match.event:
             at_us = step["t_end"] * 1_000
             place = LogPosition("server.log", number, number)

@@ -29,7 +29,7 @@ def event_of(line: str, number: int) -> Event:
     """One line of a story, read by the catalogue."""
     seconds, file, message = line.split(" ", 2)
     at = round(float(seconds) * 1_000_000)
-    found = CATALOGUE.match("kafka.server.KafkaServer" if message in {"starting"} else None, None, message)
+    found = CATALOGUE.match("kafka.server.KafkaServer" if message in {"starting"} else None, message)
     assert found is not None, f"line {number}: no message is like {message!r}"
     assert found.event is not None, f"line {number} can be read in several ways"
     columns = {name: value for name, value in found.columns.items() if name in Event.__slots__}

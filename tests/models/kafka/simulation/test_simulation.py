@@ -146,7 +146,7 @@ def test_announcements_have_the_catalogues_levels(version: str) -> None:
         told = announce(policy, LoggedChange(event, 0, "g", 1, "c-m", "i", {**fields, **why, **failure, **more}), 1, 2)
         levels = {
             pattern.level
-            for pattern in catalogue().wordings(rule.message_of(policy), version)
+            for pattern in catalogue().wordings.of(rule.message_of(policy), version)
             if policy.is_java is (pattern.prefix in ("shard", "runtime", "group", "group_id", "group_equals"))
         }
         if told is None:
