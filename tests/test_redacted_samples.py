@@ -14,7 +14,8 @@ import pytest
 
 from conf.settings import load_settings
 from models import clear_names as names
-from models.kafka.hypotheses import departures, elimination, rejoins
+from models.kafka.hypotheses import departures, rejoins
+from models.kafka.hypotheses.context import assignment_write
 from models.kafka.observations import client_ids as clients
 from models.kafka.reconstruction import epoch_lines
 from parsers.reading.reader import find_files, read_file
@@ -140,7 +141,7 @@ def test_what_clients_and_operators_say_is_hidden_wherever_it_goes(tmp_path: Pat
 
 def test_what_verdicts_compare_in_free_text_is_plain() -> None:
     fixed = [each for each, _ in (*departures.LEAVE_TEXTS, *rejoins.REJOIN_TEXTS, *epoch_lines.FENCING_TEXTS)]
-    fixed += [*rejoins.REJOIN_AFTER_TROUBLE_TEXTS, *elimination.STORE_ERROR_TEXTS, *clients.UNKNOWN_MEMBER_TEXTS, "not provided"]
+    fixed += [*rejoins.REJOIN_AFTER_TROUBLE_TEXTS, *assignment_write.STORE_ERROR_TEXTS, *clients.UNKNOWN_MEMBER_TEXTS, "not provided"]
     for each in fixed:
         assert Redaction(REDACTED_KINDS, KEY).text(each, {}, strict=True) == each
 

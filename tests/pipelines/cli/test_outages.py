@@ -40,7 +40,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_outages_stand_in_a_table_and_over_time(cli: Cli, logs: Path) -> None:
-    done = cli("outages", logs, columns=100)
+    done = cli("outages", logs, columns=110)
     assert (done.code, done.err) == (0, "")
     assert "orders-0" in done.out
     assert "broker down single replica" in done.out
