@@ -5,8 +5,7 @@ are read as any others; only what they tell is known. `stop_share` allows for ha
 rebalance, which is chance in the simulator, too; `strict_stop_share` for 0.5 s or 10 % altogether; `stop_within_share` is of
 the ranges of downtime. `--chance` says how
 often two runs of the same twin, with other dice, agree as strictly. `--best 7` says how often a predictor would be as near
-that knows the twin itself: it runs it seven times, with the same dice up to the first fault, and tells the median. `--runs 7`
-runs each twin seven times with other dice and takes the median of their downtimes for what happened, which is less by chance.
+that knows the twin itself: it runs it seven times, with the same dice up to the first fault, and tells the median.
 `--consumer-protocol` takes groups that have that protocol already, and whose number of rebalances alone says something.
 """
 
@@ -145,20 +144,9 @@ def is_nearly_best(seed: int, runs: int) -> bool:
 def stopped_after(seed: int, dice: int) -> float:
     """Downtime in a run of a twin with other dice from its first fault on."""
     _, version, _, other = twins_of(seed)
+    (group,) = other.groups
     made = Simulation(other, version, seed, tells_requests=False)
     made.world.plan(BEFORE_FAULTS_MS, lambda: made.world.dice.seed(dice))
-    return downtime_in(made, other, version)
-
-
-def typical_downtime(other: Scenario, version: str, seed: int, runs: int) -> float:
-    """Median downtime of several runs of a twin."""
-    simulations = (Simulation(other, version, seed + OTHER_DICE * number, tells_requests=False) for number in range(runs))
-    return statistics.median(downtime_in(made, other, version) for made in simulations)
-
-
-def downtime_in(made: Simulation, other: Scenario, version: str) -> float:
-    """Downtime of a scenario's only group in a simulation, which is run."""
-    (group,) = other.groups
     sessions = {"": group.session_ms}
     settings = RunSettings(
         version=version,
@@ -196,17 +184,12 @@ OTHER_DICE = 1_000_003
 BEFORE_FAULTS_MS = 39_000
 
 
-def compare(seed: int, score: Score, *, is_modern: bool = False, runs: int = 1) -> None:
-    """Foretell one scenario, run it under the other configuration, and compare.
-
-    Of several runs the median downtime counts, and the number of rebalances of the first.
-    """
+def compare(seed: int, score: Score, *, is_modern: bool = False) -> None:
+    """Foretell one scenario, run it under the other configuration, and compare."""
     made, version, configuration, other = twins_of(seed, is_modern=is_modern)
     told = under(history_of(made, version, seed), configuration)
     happened = history_of(other, version, seed).rows
     stopped, foretold = sum(map(stopped_seconds, happened)), told.stopped_seconds - told.saved_seconds
-    if runs > 1:
-        stopped = typical_downtime(other, version, seed, runs)
     score.pairs += 1
     score.exact += len(happened) == told.left or len(happened) == told.fewest
     score.within += told.fewest <= len(happened) <= told.left
@@ -239,7 +222,6 @@ def main() -> None:
     parser.add_argument("--verbose", "-v", action="store_true")
     parser.add_argument("--consumer-protocol", action="store_true")
     parser.add_argument("--chance", action="store_true")
-    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--best", type=int, metavar="RUNS")
     asked = parser.parse_args()
     if asked.chance or asked.best:
@@ -249,7 +231,7 @@ def main() -> None:
         return
     score = Score()
     for seed in range(asked.seed, asked.seed + asked.count):
-        compare(seed, score, is_modern=asked.consumer_protocol, runs=asked.runs)
+        compare(seed, score, is_modern=asked.consumer_protocol)
     if asked.verbose:
         print("\n".join(score.misses))
     print(json.dumps(score.shares()))
