@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from parsers.catalogue.catalogue import version_key
 from parsers.catalogue.loading import read_yaml
+from parsers.catalogue.wordings import version_key
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BEGIN, END = "<!-- Written by docs/write_clients.py from the catalogue. -->", "<!-- End of the list. -->"

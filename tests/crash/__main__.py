@@ -4,6 +4,7 @@
     --first N        the first of these seeds (default 0)
     --points TEXT    only points that hold this text
     --random N       kills at random times (default 100): a third anywhere, a third after the first table, a third after the last
+    --last N         as many more after the last table (default 0)
     --concurrent N   pairs of runs started at once (default 20)
     --full-disk N    runs whose disk is too small (default 0); needs root, which mounts disks in memory
     --failing-store N  runs on an object store that fails 5 % of the requests (default 0)
@@ -58,6 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--concurrent", type=int, default=20)
     parser.add_argument("--full-disk", type=int, default=0)
     parser.add_argument("--failing-store", type=int, default=0)
+    parser.add_argument("--last", type=int, default=0)
     parser.add_argument("--executors", type=int, default=0)
     parser.add_argument("--connect", action="store_true")
     return parser.parse_args()
@@ -68,7 +70,7 @@ def _starter(asked: argparse.Namespace, folder: Path) -> AbstractContextManager[
 
 
 def _all_cases(asked: argparse.Namespace, folder: Path) -> Iterator[Case]:
-    if asked.seeds or asked.random or asked.concurrent or asked.full_disk:
+    if asked.seeds or asked.random or asked.last or asked.concurrent or asked.full_disk:
         with _starter(asked, folder) as start:
             yield from _cases(asked, folder, start)
     if asked.failing_store:
@@ -92,11 +94,13 @@ def _cases(asked: argparse.Namespace, folder: Path, start: Starter) -> Iterator[
         draw = random.Random(seed)  # noqa: S311 - the same cases each time
         for pause in (draw.choice([0.0, 0.0, draw.uniform(0, whole.length)]) for _ in range(number, asked.concurrent, seeds)):
             yield f"two at once, {pause:.2f} s apart", loop.two_at_once(stage, next(places), pause), "pairs at once"
-        for kill in range(number, asked.random, seeds):
-            since = (None, whole.tables[0], whole.tables[-1])[kill // seeds % 3]
-            seconds = draw.uniform(0, whole.length - (0 if since is None else whole.seconds[since]))
+        for kill in range(number, asked.random + asked.last, seeds):
+            part = 2 if kill >= asked.random else kill // seeds % 3
+            since = ((), whole.tables[:1], whole.tables)[part]
+            seconds = draw.uniform(0, whole.seconds_after(since))
             done = loop.killed_after(stage, whole, next(places), seconds, since)
-            yield f"killed {seconds:.2f} s after {since or 'its start'}", list(done.wrong), f"killed {done.moment.value}"
+            what = ("its start", "the first table", "the last table")[part]
+            yield f"killed {seconds:.2f} s after {what}", list(done.wrong), f"killed {done.moment.value}"
         for disk in range(number, asked.full_disk, seeds):
             said, wrong = full_disk.filled(stage, whole, next(places), draw, is_first=disk // seeds % 2 == 0)
             yield said, wrong, "on a full disk"

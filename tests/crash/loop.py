@@ -11,7 +11,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -99,6 +99,12 @@ class Course:
         after = [point for point in self.seconds if point.startswith("after ") and not point.endswith(_NOT_OF_DATA)]
         object.__setattr__(self, "tables", after)
 
+    def seconds_after(self, points: Collection[str]) -> float:
+        """Seconds from these points to the publication, or from the start of the run to its end."""
+        if not points:
+            return self.length
+        return self.seconds.get("after published", self.length) - max(self.seconds[point] for point in points)
+
     def moment(self, reached: Sequence[str]) -> Moment:
         """When a run that reached these points was killed."""
         if "after published" in reached:
@@ -145,11 +151,11 @@ def killed_at(stage: Stage, whole: Course, place: Path, point: str) -> Kill:
     return Kill(whole.moment(_reached(site)), wrong + again(stage, site))
 
 
-def killed_after(stage: Stage, whole: Course, place: Path, seconds: float, since: str | None = None) -> Kill:
-    """Kill a run some time after its start, or after it reached a point, if it is still alive, and run again."""
+def killed_after(stage: Stage, whole: Course, place: Path, seconds: float, since: Collection[str] = ()) -> Kill:
+    """Kill a run some time after its start, or after it reached all these points, if it is still alive, and run again."""
     site = stage.begin(place)
     run = stage.start(site, _traced(site))
-    while since is not None and since not in _reached(site) and not run.wait(_LOOK_AGAIN_SECONDS):
+    while not set(since) <= set(_reached(site)) and not run.wait(_LOOK_AGAIN_SECONDS):
         pass
     if not run.wait(seconds):
         run.kill()

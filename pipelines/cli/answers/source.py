@@ -21,6 +21,7 @@ from pipelines.storage.uris import is_uri, nothing_at
 
 if TYPE_CHECKING:
     from parsers.redaction.pseudonyms import Redaction
+    from pipelines.cli.arguments.times import Moment
 
 
 @dataclass(slots=True)
@@ -34,11 +35,19 @@ class Source:
     skipped: list[dict[str, Any]]
     whole: Any = None
     redaction: Redaction | None = None
+    until: Moment | None = None
 
     @property
     def layouts(self) -> Sequence[Any]:
         """Layouts of clusters at the end of their logs."""
         return getattr(self.whole, "layouts", ())
+
+    def ends_at(self) -> int | None:
+        """End of the logs, or of the time that is asked about; None if no record has a time."""
+        from pipelines.cli.answers.selection import last_record_at
+
+        last_at = last_record_at(self.whole)
+        return last_at if last_at is None or self.until is None else min(last_at, self.until.micros(last_at))
 
 
 def open_source(
@@ -84,7 +93,7 @@ def open_source(
                 raise UsageError(text)
             query_options.talk.warn(text)
         rows = narrowed(rows, filters)
-    source = Source(rows, clock, settings, discovery, getattr(analysis, "skipped", []), analysis, redaction)
+    source = Source(rows, clock, settings, discovery, getattr(analysis, "skipped", []), analysis, redaction, until)
     if query_options.paths and not is_summed_up:
         for text in zone_warnings(source):
             query_options.talk.warn(text)

@@ -69,7 +69,7 @@ def _lanes(console: Console, rows: Sequence[Any], source: Source, limit: int) ->
         )
         for (topic, queue), parts in stretches.items()
     ]
-    lanes(console, items[: limit or None], source.clock)
+    lanes(console, items[: limit or None], source.clock, source.ends_at())
     if limit and len(items) > limit:
         screens.say(console, f"{limit:,} of {len(items):,} queues; --limit 0 shows all", style="dim")
 

@@ -199,7 +199,7 @@ def _timeline(console: Console, source: Source, limit: int) -> None:
     if not shown and not clients:
         screens.say(console, "No state of a group is known.")
         return
-    lanes(console, list(_with_clients(shown, clients, limit)), source.clock)
+    lanes(console, list(_with_clients(shown, clients, limit)), source.clock, source.ends_at())
     _rest(console, count, limit or count, "groups", "--group shows one of them")
 
 
@@ -231,7 +231,7 @@ def _outages(console: Console, source: Source, limit: int) -> None:
     screens.outages(console, shown, source.clock)
     _rest(console, len(outage_rows), len(shown), "outages", "by time")
     console.print()
-    outage_lanes(console, shown, source.clock)
+    outage_lanes(console, shown, source.clock, source.ends_at())
     _remedies(console, shown)
     for file in sorted({settled for row in source.rows.outages if (settled := column(row, "settled_by"))}):
         screens.say(console, f"Some of this is inferred; {file} would settle it.", style="dim")

@@ -33,15 +33,18 @@ LABEL_MAX = 24
 _PLAIN = {"▒": "+", "─": "-", "█": "#", "▓": "+", "×": "x", "░": "?", "·": ".", "━": "="}  # noqa: RUF001
 
 
-def lanes(console: Console, items: Sequence[Lane], clock: Clock) -> None:
-    """Draw a lane for each group and client under one time axis."""
+def lanes(console: Console, items: Sequence[Lane], clock: Clock, ends_at: int | None) -> None:
+    """Draw a lane for each group and client under one time axis.
+
+    The axis reaches to `ends_at`, the end of the logs, because what is open then still lasts.
+    """
     from rich.cells import cell_len
     from rich.text import Text
 
     known = [time for lane in items for stretch in lane.stretches for time in (stretch.started_at, stretch.ended_at) if time is not None]
     if not known:
         return
-    start, end = min(known), max(known)
+    start, end = min(known), max(*known, ends_at or 0)
     labels = [shortened(visible(lane.group if lane.client is None else f"  {lane.client}"), LABEL_MAX) for lane in items]
     margin = max(map(cell_len, labels)) + 1
     width = max(console.width - margin - 1, 10)

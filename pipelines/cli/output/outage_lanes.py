@@ -18,10 +18,10 @@ _LABEL_MAX = 28
 _PLAIN = {"█": "#", "━": "="}
 
 
-def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock) -> None:
+def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock, ends_at: int | None) -> None:
     """Draw a lane for each partition under one time axis.
 
-    Open outages extend to the last known time.
+    The axis reaches to `ends_at`, the end of the logs, and so do open outages.
     """
     from rich.cells import cell_len
     from rich.text import Text
@@ -29,7 +29,7 @@ def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock) -> Non
     known = [time for item in items for time in (item.offline_at, item.online_at) if time is not None]
     if not known:
         return
-    start, end = min(known), max(max(known), min(known) + 1)
+    start, end = min(known), max(*known, ends_at or 0, min(known) + 1)
     groups = _by_broker(items)
     labels = {name: shortened(visible(name), _LABEL_MAX) for lanes in groups.values() for name in lanes}
     margin = max(map(cell_len, labels.values())) + 3

@@ -93,10 +93,12 @@ def test_what_is_foretold_is_what_happens(name: str, tmp_path: Path) -> None:
     assert told.fewest <= len(happened.changes) <= told.left <= told.fewest + 1
     assert told.reproduced == len(told.changes)
     # Members hear of a rebalance with their next heartbeat, which the dice decide: up to three seconds for each.
-    assert told.stopped_seconds - told.saved_seconds == pytest.approx(happened.stopped_seconds, abs=3.0 * len(happened.changes))
+    by_chance = 3.0 * len(happened.changes)
+    assert told.stopped_seconds - told.saved_seconds == pytest.approx(happened.stopped_seconds, abs=by_chance)
     least, most = told.saved_range
     assert least <= told.saved_seconds <= most
-    assert least <= told.stopped_seconds - happened.stopped_seconds <= most
+    if (least, most) != (0.0, 0.0):  # else nothing is another, but for the dice
+        assert least <= told.stopped_seconds - happened.stopped_seconds <= most
     assert told.rules() or not told.count("avoided")
 
 
