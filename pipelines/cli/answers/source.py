@@ -43,7 +43,10 @@ class Source:
         return getattr(self.whole, "layouts", ())
 
     def ends_at(self) -> int | None:
-        """End of the logs, or of the time that is asked about; None if no record has a time."""
+        """End of the logs, or of the time that is asked about.
+
+        None if no record has a time.
+        """
         from pipelines.cli.answers.selection import last_record_at
 
         last_at = last_record_at(self.whole)
