@@ -43,7 +43,7 @@ def main() -> int:
         for name, wrong, kind in _all_cases(asked, Path(folder)):
             counted[kind] += 1
             failed += bool(wrong)
-            sys.stdout.write(f"{name}: {'; '.join(wrong) or 'equal'}\n")
+            sys.stdout.write(f"{name} ({kind}): {'; '.join(wrong) or 'equal'}\n")
             sys.stdout.flush()
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counted.items()))
     sys.stdout.write(f"{counted.total()} cases ({kinds}), {failed} differ, {time.monotonic() - began:.0f} s\n")
