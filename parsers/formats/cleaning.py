@@ -23,8 +23,12 @@ _WIDE_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u300
 _NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x00\r\x08"))
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3010: "[", 0x3011: "]"}
 """Punctuation, letters and digits as East Asian input methods write them."""
-_TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH, **_FULL_WIDTH}
-_EMPHASIS = re.compile(r"(?<![\w*])(?P<mark>\*{1,3})(?=[^\s*])(?P<words>[^*\n]{1,200})(?<=[^\s*])(?P=mark)(?![\w*])")
+_TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH}
+_EMPHASIS = re.compile(r"(?<!\S)(?P<mark>\*{1,3})(?=[\w\[(])(?P<words>[^*\n]{1,200})(?<=[\w\])])(?P=mark)(?![^\s,.;:])")
+"""Words that a page shows bold.
+
+The stars of a topic pattern have other signs beside them.
+"""
 _ESCAPED_BREAKS = re.compile(r"(?:\\+r)?\\+n(?=[\"'\[(]?(?:\d{4}[-/.]\d|\d{1,2}[-/.:]\d\d|[A-Z][a-z]{2} +\d))")
 _ESCAPES = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|[\"'/ntr\\])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -58,7 +62,16 @@ def clean_line(line: str) -> str:
         line = _EMPHASIS.sub(lambda match: match["words"], line)
     if "&" in line:
         line = _ENTITIES.sub(lambda match: html.unescape(match[0]), line)
-    return line if line.isascii() and line.isprintable() else line.translate(_TRANSLATION)
+    return line if line.isascii() and line.isprintable() else _plain_signs(line.translate(_TRANSLATION))
+
+
+def _plain_signs(line: str) -> str:
+    """A line in ASCII, if only the width of its signs differs.
+
+    Text and names in other scripts keep their own punctuation.
+    """
+    plain = line if line.isascii() else line.translate(_FULL_WIDTH)
+    return plain if plain.isascii() else line
 
 
 def _is_marked(line: str) -> bool:

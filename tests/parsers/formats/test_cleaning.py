@@ -6,7 +6,7 @@ import pytest
 
 from parsers.catalogue.catalogue import catalogue
 from parsers.excerpts.excerpt_reader import ExcerptReader
-from parsers.formats.cleaning import unescape_json
+from parsers.formats.cleaning import clean_line, unescape_json
 from parsers.formats.pages import PAGES
 
 
@@ -37,3 +37,30 @@ def test_half_a_character_in_a_damaged_document_rejects_nothing() -> None:
     found = list(ExcerptReader(catalogue()).read(line))
 
     assert [excerpt.match.message_id for excerpt in found] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "plain"),
+    [
+        ("[10:00:01] **Preparing to rebalance** group depot", "[10:00:01] Preparing to rebalance group depot"),
+        ("Member a-1 in group depot *has failed*, removing it", "Member a-1 in group depot has failed, removing it"),
+        ("**[10:00:01] INFO [GroupCoordinator 1]: Stabilized (kafka)**", "[10:00:01] INFO [GroupCoordinator 1]: Stabilized (kafka)"),
+        ("\u3010GroupCoordinator 1\u3011\uff1aStabilized \uff08a\uff09", "[GroupCoordinator 1]:Stabilized (a)"),
+    ],
+)
+def test_marks_of_pages_and_input_methods_go(shown: str, plain: str) -> None:
+    assert clean_line(shown) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Subscribed to pattern: '.*orders.*'",
+        "Subscribed to pattern: '*.orders.*'",
+        "topics=[*orders*]-suffix, 2 * 3 * 4",
+        "subscription=TOPIC:* expression *",
+        "\u7d44\uff1adepot",
+    ],
+)
+def test_stars_of_patterns_and_names_in_other_scripts_stay(text: str) -> None:
+    assert clean_line(text) == text
