@@ -80,8 +80,12 @@ class GroupTrend:
     group: str
     periods: tuple[GroupPeriod, ...]
     changes: tuple[GroupChange, ...]
-    score: int | None
-    parts: ScoreParts | None = None
+    parts: ScoreParts | None
+
+    @property
+    def score(self) -> int | None:
+        """From 0 to 100; None if no log covers the periods."""
+        return None if self.parts is None else self.parts.score
 
 
 @dataclass(slots=True)
@@ -148,7 +152,7 @@ def _trend(
     whole = sum(row.covered_seconds for row in rows)
     parts = score_parts(sum(row.stopped_seconds for row in rows), sum(row.unexpected for row in rows), whole)
     changes = tuple(_changes([row for row in rows if row.covered_seconds]))
-    return GroupTrend(*key, tuple(rows), changes, None if parts is None else parts.score, parts)
+    return GroupTrend(*key, tuple(rows), changes, parts)
 
 
 def _changes(rows: Sequence[GroupPeriod]) -> Iterable[GroupChange]:
