@@ -285,7 +285,7 @@ class _Job:
         try:
             self._work(discovery)
         except GateFailed:
-            self.warehouse.current_versions()  # the failing rows may be those of a run presumed dead
+            self.warehouse.versions.current()  # the failing rows may be those of a run presumed dead
             raise
 
     def _work(self, discovery: Discovery) -> None:
@@ -337,14 +337,14 @@ class _Job:
         if self.options.catalog:
             from pipelines.warehouse.catalog_names import register
 
-            self.outcome.warnings += register(self.warehouse, self.options.catalog)
+            self.outcome.warnings += register(self.warehouse.tables, self.options.catalog)
 
     def _stamp(self) -> WriteStamp:
         from pipelines.warehouse.direct_commit import WriteStamp
 
         # Run numbers are unique within one register; a recreated one starts with 1 again, and its writes are different
         # ones.
-        application = f"groupscope/{catalogue_version()}/{model_version()}/{self.warehouse.identity(RUNS)}"
+        application = f"groupscope/{catalogue_version()}/{model_version()}/{self.warehouse.tables.identity(RUNS)}"
         return WriteStamp(self.entry.run_id, self.entry.run_number, application)
 
     def _taken_back(self, before: PublishedRun | None, stamp: WriteStamp) -> bool:
@@ -369,7 +369,7 @@ class _Job:
             if not covers_all and name not in ingested.scopes:
                 continue
             scope = None if covers_all else ingested.scopes[name]
-            tables[name] = rows = self.warehouse.read_rows(name, scope)
+            tables[name] = rows = self.warehouse.rows.as_either(name, scope)
             counts[name] = rows.num_rows if isinstance(rows, pa.Table) else rows.count()
         if not tables:
             return
@@ -387,7 +387,7 @@ class _Job:
         from pipelines.warehouse.predicates import among
 
         scopes = dict.fromkeys(("rejected_records", "unknown_in_files", "events") if changed else (), among("file", changed))
-        return {name: self.warehouse.read_rows(name, scope) for name, scope in {"log_files": None, **scopes}.items()}
+        return {name: self.warehouse.rows.as_either(name, scope) for name, scope in {"log_files": None, **scopes}.items()}
 
     def _replay_and_write(self, files: FileRows, touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
@@ -398,7 +398,7 @@ class _Job:
 
         began = time.monotonic()
         self.outcome.on_stage("replay")
-        states = cluster_states(self.warehouse.read_arrow("state_snapshots", equals("kind", CLUSTER_STATE)).to_pylist())
+        states = cluster_states(self.warehouse.rows.as_arrow("state_snapshots", equals("kind", CLUSTER_STATE)).to_pylist())
         options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or CheckpointRules())
         with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
@@ -417,9 +417,9 @@ class _Job:
         from pipelines.warehouse.predicates import equals
 
         failures = list(of_clusters)
-        if not self.warehouse.is_known_empty("divergences"):
+        if not self.warehouse.versions.is_known_empty("divergences"):
             columns = ("cluster", "system", "group", "observed")
-            stored = self.warehouse.read_arrow("divergences", equals("expected", FAILED_REPLAY), columns).to_pylist()
+            stored = self.warehouse.rows.as_arrow("divergences", equals("expected", FAILED_REPLAY), columns).to_pylist()
             failures += [warning(*(row[name] for name in columns)) for row in stored]
         self.outcome.warnings += failures
         if failures:
@@ -446,7 +446,7 @@ class _Job:
         from pipelines.jobs.registry.entries import PUBLISHED
 
         outcome = self.outcome
-        outcome.table_versions = self.warehouse.current_versions()
+        outcome.table_versions = self.warehouse.versions.current()
         self.register.finish(
             self.entry, PUBLISHED, outcome.exit_code, table_versions=outcome.table_versions, counts=outcome.counts, timings=outcome.timings
         )

@@ -21,7 +21,7 @@ from pipelines.warehouse import delta_sql as delta
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.warehouse.warehouse import Warehouse
+    from pipelines.warehouse.delta_tables import DeltaTables
 
 _NO_SCHEMA = ("SCHEMA_NOT_FOUND", "DATABASE_NOT_FOUND")
 _LOCAL_SLASHES = re.compile(r"^file:/+")
@@ -37,20 +37,20 @@ def catalog_name(table: Table) -> str:
     return f"{table.layer}_{table.name}"
 
 
-def register(warehouse: Warehouse, catalog: str) -> list[str]:
-    """Register the tables of an open warehouse in a catalog; return warnings.
+def register(tables: DeltaTables, catalog: str) -> list[str]:
+    """Register the open tables in a catalog; return warnings.
 
     Tables with a name keep it. Raises UsageError if a name is taken by something else or cannot be created, CannotWrite
     if the catalog does not answer.
     """
-    spark, schema = warehouse.spark, ".".join(map(delta.quote, catalog_parts(catalog)))
+    spark, schema = tables.spark, ".".join(map(delta.quote, catalog_parts(catalog)))
     try:
         taken = _taken(spark, schema)
         known = [table for table in TABLES.values() if catalog_name(table) in taken]
         missing = [table for table in TABLES.values() if catalog_name(table) not in taken]
         with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(lambda table: _check(warehouse, schema, table), known))
-            list(pool.map(lambda table: _name(warehouse, schema, table), missing))
+            list(pool.map(lambda table: _check(tables, schema, table), known))
+            list(pool.map(lambda table: _name(tables, schema, table), missing))
     except AnalysisException as error:
         kind = CannotWrite if error.getCondition() in _OF_METASTORE else UsageError  # a later run may find the metastore available
         raise kind(f"--catalog {catalog}: the tables can't be named there: {_first_line(error)}") from error
@@ -72,17 +72,17 @@ def _taken(spark: SparkSession, schema: str) -> set[str]:
     return {row[0].lower() for row in rows}
 
 
-def _name(warehouse: Warehouse, schema: str, table: Table) -> None:
-    delta.name_table(warehouse.spark, f"{schema}.{delta.quote(catalog_name(table))}", warehouse.path(table.name))
-    _check(warehouse, schema, table)  # another process may have been first
+def _name(tables: DeltaTables, schema: str, table: Table) -> None:
+    delta.name_table(tables.spark, f"{schema}.{delta.quote(catalog_name(table))}", tables.path(table.name))
+    _check(tables, schema, table)  # another process may have been first
 
 
-def _check(warehouse: Warehouse, schema: str, table: Table) -> None:
+def _check(tables: DeltaTables, schema: str, table: Table) -> None:
     """Raise UsageError if a name refers to anything but this warehouse's table."""
-    name, path = f"{schema}.{delta.quote(catalog_name(table))}", warehouse.path(table.name)
-    location = _location(warehouse.spark, name)
+    name, path = f"{schema}.{delta.quote(catalog_name(table))}", tables.path(table.name)
+    location = _location(tables.spark, name)
     # Only Spark can normalise its paths (escapes, default stores), so it is asked if the texts differ.
-    if location is None or (_plain(location) != _plain(path) and location != _location(warehouse.spark, delta.table_at(path))):
+    if location is None or (_plain(location) != _plain(path) and location != _location(tables.spark, delta.table_at(path))):
         other = "something that is no Delta table" if location is None else f"the table at {location}"
         raise UsageError(
             f"{name.replace('`', '')} is taken by {other}: drop it, or name another schema; the table of this warehouse is at {path}"

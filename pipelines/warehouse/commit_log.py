@@ -7,15 +7,12 @@ anything.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple
 
 from pyspark.sql import functions as F
 
 from pipelines.warehouse import delta_sql as delta
-
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
-    from pyspark.sql import SparkSession
+from pipelines.warehouse.delta_tables import DeltaTables
 
 ROWS_STAY = frozenset(
     [
@@ -43,23 +40,6 @@ _MEANWHILE = 16
 """Maximum number of commits expected between two reads of a log."""
 
 
-class Tables(Protocol):
-    """Delta tables by name."""
-
-    @property
-    def spark(self) -> SparkSession:
-        """The session for reading."""
-
-    def path(self, name: str, /) -> str:
-        """Location of a table."""
-
-    def delta_table(self, name: str, /) -> DeltaTable | None:
-        """A table opened by delta-rs, None if only Spark can reach it."""
-
-    def latest(self, name: str, /) -> int:
-        """The newest version of a table."""
-
-
 class TableVersion(NamedTuple):
     """One version of a table.
 
@@ -71,17 +51,17 @@ class TableVersion(NamedTuple):
     user_metadata: str | None
 
 
-def commits_since(warehouse: Tables, name: str, version: int) -> list[TableVersion]:
+def commits_since(tables: DeltaTables, name: str, version: int) -> list[TableVersion]:
     """Commits after a version that the log still contains."""
-    delta_table = warehouse.delta_table(name)
+    delta_table = tables.delta_table(name)
     if delta_table is not None:
         later = delta_table.version() - version
         entries = delta_table.history(later) if later > 0 else []
         return [TableVersion(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in entries]
-    later = warehouse.latest(name) - version
+    later = tables.latest(name) - version
     if later <= 0:
         return []
-    since = delta.commits_of(warehouse.spark, warehouse.path(name), later + _MEANWHILE).where(F.col("version") > version)
+    since = delta.commits_of(tables.spark, tables.path(name), later + _MEANWHILE).where(F.col("version") > version)
     return [TableVersion(*row) for row in since.select("version", "operation", "userMetadata").collect()]
 
 
@@ -90,11 +70,11 @@ def changing(commits: Iterable[TableVersion]) -> list[TableVersion]:
     return [commit for commit in commits if commit.operation not in ROWS_STAY]
 
 
-def rows_stayed(warehouse: Tables, name: str, version: int) -> bool:
+def rows_stayed(tables: DeltaTables, name: str, version: int) -> bool:
     """Whether no commit since a version changed rows.
 
     False if the log no longer contains all commits since then.
     """
-    commits, latest = commits_since(warehouse, name, version), warehouse.latest(name)
+    commits, latest = commits_since(tables, name, version), tables.latest(name)
     all_told = {commit.version for commit in commits} == set(range(version + 1, latest + 1))
     return version <= latest and all_told and not changing(commits)

@@ -162,11 +162,11 @@ def ingest(
 
 def _lookup_rows(warehouse: Warehouse, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """Rows to look up, in a file of the driver if they are many."""
-    delta_table = warehouse.delta_table(name)
+    delta_table = warehouse.tables.delta_table(name)
     if delta_table is not None:
         with suppress(DeltaError, OSError):  # delta-rs cannot read all that Spark can, and the disk may be full
             return read_mapped(delta_table, columns, None if scope is None else scope.arrow)
-    return warehouse.read_arrow(name, scope, columns)
+    return warehouse.rows.as_arrow(name, scope, columns)
 
 
 @dataclass(slots=True)
@@ -272,7 +272,7 @@ class _Ingest:
         else:
             rows = self._frames(places, names)
         touched = self.done.touched
-        if warehouse.is_known_empty("events"):
+        if warehouse.versions.is_known_empty("events"):
             touched.whole |= clusters_of(self.files)
         touched.whole |= places.other_clusters
         # Facts of a cluster are removed with the last of its files.
@@ -283,7 +283,7 @@ class _Ingest:
             watch = Watch(("cluster", "group", "event"), "file_time_max_at", self._note_changes) if table == "events" else None
             count = counts.get(table)
             # Otherwise each reading task would write a file.
-            if table == "events" and count and not is_local and warehouse.is_known_empty(table):
+            if table == "events" and count and not is_local and warehouse.versions.is_known_empty(table):
                 wanted = wanted.coalesce(-(-count // _EVENTS_A_FILE))
             changed = without_run(table).empty_table() if count == 0 else wanted
             self.done.changes[table] = warehouse.replace(table, changed, self.stamp, scope, count=count, watch=watch)
@@ -311,7 +311,7 @@ class _Ingest:
         columns = without_run(table).names
         if fresh is not None and not places.kept:
             return fresh.select(columns)
-        kept = kept_rows(self.warehouse.read(table).select(columns), places.kept, position, unit)
+        kept = kept_rows(self.warehouse.tables.frame(table).select(columns), places.kept, position, unit)
         return kept if fresh is None else fresh.select(kept.columns).unionByName(kept)
 
     def _note_changes(self, changed: Iterable[tuple[Any, ...]]) -> None:

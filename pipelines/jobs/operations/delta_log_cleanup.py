@@ -31,9 +31,9 @@ def keep_entries(warehouse: Warehouse, name: str, hours: int) -> None:
     too.
     """
     wanted = f"interval {max(hours, KEEP_HOURS)} hours"  # Delta requires at least the retention of unreferenced files
-    properties, _ = delta.properties_of(warehouse.spark, warehouse.path(name)) or ({}, None)
+    properties, _ = delta.properties_of(warehouse.spark, warehouse.tables.path(name)) or ({}, None)
     if properties.get(RETENTION) != wanted:
-        delta.set_properties(warehouse.spark, warehouse.path(name), {RETENTION: wanted})
+        delta.set_properties(warehouse.spark, warehouse.tables.path(name), {RETENTION: wanted})
 
 
 def remove_entries(path: str, version: int) -> None:

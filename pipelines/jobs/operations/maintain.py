@@ -96,29 +96,33 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
         # Its versions contain what the last run published.
         register.takes_over(entry, before)
         warehouse.open(before.table_versions)
-        versions_before, versions = warehouse.opened_versions, before.table_versions
-        if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
+        versions_before, versions = warehouse.versions.opened, before.table_versions
+        if not all(name in versions and rows_stayed(warehouse.tables, name, versions[name]) for name in VERSIONED):
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
         done = MaintenanceResult()
         with register.alive(entry):
             for name, table in TABLES.items():
-                delta.cluster(warehouse.spark, warehouse.path(name), table.clustering)
+                delta.cluster(warehouse.spark, warehouse.tables.path(name), table.clustering)
                 counts = _count_files(warehouse, name)
-                done.files[name] = (counts.named, counts.named) if counts is not None and counts.named < 2 else warehouse.optimize(name)
+                done.files[name] = (
+                    (counts.named, counts.named) if counts is not None and counts.named < 2 else warehouse.writer.optimize(name)
+                )
                 if redacted:
                     keep_entries(warehouse, name, options.keep_hours)
             oldest = datetime.now(UTC) - options.runs_for
             done.runs_removed = register.expire(oldest)
             done.alerts_removed = _forget_alerts(register, options.warehouse, versions["incidents"], oldest)
             _vacuum(warehouse, options.keep_hours)
-        versions = {name: warehouse.latest(name) for name in VERSIONED}
-        if not all(rows_stayed(warehouse, name, versions_before[name]) for name in VERSIONED):
+        versions = {name: warehouse.tables.latest(name) for name in VERSIONED}
+        if not all(rows_stayed(warehouse.tables, name, versions_before[name]) for name in VERSIONED):
             raise WarehouseBusy(f"{options.warehouse}: somebody else has changed rows meanwhile; nothing is published")
     register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
     if redacted:
         # Readers may still be about to open the previously published versions.
         for name in TABLES:
-            remove_entries(warehouse.path(name), before.table_versions[name] if name in before.table_versions else warehouse.latest(name))
+            remove_entries(
+                warehouse.tables.path(name), before.table_versions[name] if name in before.table_versions else warehouse.tables.latest(name)
+            )
     return done
 
 
@@ -158,7 +162,7 @@ def _vacuum(warehouse: Warehouse, hours: int) -> None:
     for name in TABLES:
         counts = _count_files(warehouse, name)
         if counts is None or counts.others:
-            warehouse.spark.sql(f"VACUUM delta.`{warehouse.path(name)}` RETAIN {hours} HOURS")
+            warehouse.spark.sql(f"VACUUM delta.`{warehouse.tables.path(name)}` RETAIN {hours} HOURS")
 
 
 class _FileCounts(NamedTuple):
@@ -173,11 +177,11 @@ def _count_files(warehouse: Warehouse, name: str) -> _FileCounts | None:
 
     None for a remote table.
     """
-    if is_uri(warehouse.uri):
+    if is_uri(warehouse.tables.uri):
         return None
     from deltalake import DeltaTable
 
-    folder = Path(warehouse.path(name))
+    folder = Path(warehouse.tables.path(name))
     names = {os.path.basename(path) for path in DeltaTable(str(folder)).file_uris()}
     files = (path for path in folder.rglob("*.parquet") if "_delta_log" not in path.relative_to(folder).parts)
     return _FileCounts(len(names), sum(path.name not in names for path in files))

@@ -38,12 +38,12 @@ def restore_published(warehouse: Warehouse, register: Runs, published: Mapping[s
 
     Returns True if all tables have their published rows afterwards.
     """
-    moved = [name for name, version in warehouse.opened_versions.items() if published.get(name) != version]
+    moved = [name for name, version in warehouse.versions.opened.items() if published.get(name) != version]
     same = published.keys() >= set(moved)  # otherwise there are tables of another version of the product
-    ahead = [name for name in moved if name in published and not rows_stayed(warehouse, name, published[name])]
+    ahead = [name for name in moved if name in published and not rows_stayed(warehouse.tables, name, published[name])]
     if not ahead:
         return same
-    writers = {commit.user_metadata for name in ahead for commit in changing(commits_since(warehouse, name, published[name]))}
+    writers = {commit.user_metadata for name in ahead for commit in changing(commits_since(warehouse.tables, name, published[name]))}
     if not register.knows(writers):
         return False
     try:
@@ -62,8 +62,8 @@ def truncate_unpublished(warehouse: Warehouse, register: Runs, stamp: WriteStamp
 
     Returns True if all tables are empty afterwards.
     """
-    present = warehouse.opened_versions
-    commits = {name: changing(commits_since(warehouse, name, 0)) for name in VERSIONED if present[name]}
+    present = warehouse.versions.opened
+    commits = {name: changing(commits_since(warehouse.tables, name, 0)) for name in VERSIONED if present[name]}
     written = [name for name, since in commits.items() if since]
     if not written:
         return True
@@ -71,7 +71,7 @@ def truncate_unpublished(warehouse: Warehouse, register: Runs, stamp: WriteStamp
         return False
     for name in written:
         crash_point(f"before {name}/empty")
-        warehouse.empty(name, stamp)
+        warehouse.writer.empty(name, stamp)
         crash_point(f"after {name}/empty")
     _log.info("no run has come to its end yet; taken back: %s", ", ".join(written))
     return True
@@ -83,9 +83,9 @@ def delete_unledgered_rows(warehouse: Warehouse, stamp: WriteStamp) -> None:
     A run that was killed before it wrote the ledger leaves such rows; if the file no longer exists, nothing would
     replace them.
     """
-    known = set(warehouse.read_arrow("log_files", columns=["path"])["path"].to_pylist())
+    known = set(warehouse.rows.as_arrow("log_files", columns=["path"])["path"].to_pylist())
     for name, (column, within) in _OF_FILES.items():
-        rows = warehouse.read(name)
+        rows = warehouse.tables.frame(name)
         values = fetch_rows((rows if within is None else rows.where(within.column)).select(column).distinct())
         strange = {file for (file,) in values} - known
         if strange:
@@ -100,8 +100,8 @@ def _restore(warehouse: Warehouse, name: str, version: int, stamp: WriteStamp) -
     Returns True if it has the rows of that version; an upgrade of older columns may add values.
     """
     crash_point(f"before {name}/restore")
-    delta.restore(warehouse.spark, warehouse.path(name), version, stamp.run_id)
-    restored = max(commit.version for commit in commits_since(warehouse, name, version) if commit.user_metadata == stamp.run_id)
-    warehouse.open_one(name)
+    delta.restore(warehouse.spark, warehouse.tables.path(name), version, stamp.run_id)
+    restored = max(commit.version for commit in commits_since(warehouse.tables, name, version) if commit.user_metadata == stamp.run_id)
+    warehouse.open_one(name, version)
     crash_point(f"after {name}/restore")
-    return rows_stayed(warehouse, name, restored)
+    return rows_stayed(warehouse.tables, name, restored)

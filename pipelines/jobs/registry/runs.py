@@ -59,7 +59,7 @@ class Runs:
 
     def __init__(self, warehouse: Warehouse, stale_after: timedelta) -> None:
         self._warehouse = warehouse
-        self._path = warehouse.path(RUNS)
+        self._path = warehouse.tables.path(RUNS)
         self._stale_after = stale_after
         self._host: str | None = None
         self._aside: SparkSession | None = None
@@ -174,7 +174,7 @@ class Runs:
             "options": delta.sql_text(json.dumps(kept, sort_keys=True, default=str)),
         }
         others = f"run_id != {delta.sql_text(run.run_id)} AND status != {delta.sql_text(RUNNING)}"
-        spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
+        spark, alerts = self._warehouse.spark, self._warehouse.tables.path("alerts")
         _retry(lambda: delta.update(spark, self._path, others, values))
         _retry(lambda: delta.update(spark, alerts, f"{delta.quote('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
 
@@ -185,7 +185,7 @@ class Runs:
         """
         kept = self.before.run_number if self.before is not None else -1
         old = f"ended_at < {delta.literal(before)} AND run_number != {kept}"
-        count = self._warehouse.read(RUNS).where(old).count()
+        count = self._warehouse.tables.frame(RUNS).where(old).count()
         if count:
             _retry(lambda: delta.delete(self._warehouse.spark, self._path, old))
         return count
@@ -193,7 +193,7 @@ class Runs:
     def forget_sent(self, incident_ids: Collection[str]) -> None:
         """Delete the alerts for these incidents."""
         if incident_ids:
-            spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
+            spark, alerts = self._warehouse.spark, self._warehouse.tables.path("alerts")
             _retry(lambda: delta.delete(spark, alerts, scopes.among("incident_id", incident_ids).sql()))
 
     @contextmanager
@@ -248,7 +248,7 @@ class Runs:
             return None
 
     def _rows(self, scope: RowScope | None = None) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._warehouse.read_arrow(RUNS, scope).to_pylist()
+        rows: list[dict[str, Any]] = self._warehouse.rows.as_arrow(RUNS, scope).to_pylist()
         return rows
 
     def _refuse_if_held(self, running: list[dict[str, Any]]) -> None:
@@ -281,7 +281,7 @@ class Runs:
         """Add an entry without Spark; return False if that can't be."""
         for _ in range(_TRIES):
             with suppress(WarehouseBusy):  # another process was first, and the entry follows its own
-                return self._warehouse.commit(self._warehouse.delta_table(RUNS), RUNS, rows, Committer(run_id))
+                return self._warehouse.writer.commit(self._warehouse.tables.delta_table(RUNS), RUNS, rows, Committer(run_id))
         return False
 
     def _first_of(self, run_ids: list[str]) -> str:
@@ -310,7 +310,7 @@ class Runs:
 
     def _update_directly(self, run_id: str, values: Mapping[str, object], status: str | None) -> bool:
         """Change the entry without Spark; return False if that can't be."""
-        delta_table, its_own = self._warehouse.delta_table(RUNS), scopes.equals("run_id", run_id)
+        delta_table, its_own = self._warehouse.tables.delta_table(RUNS), scopes.equals("run_id", run_id)
         scope = its_own & scopes.equals("status", status) if status else its_own
         rows = None if delta_table is None else read_local(delta_table, TABLES[RUNS].column_names, scope.arrow)
         if delta_table is None or rows is None:
@@ -321,7 +321,7 @@ class Runs:
             name: list(value.items()) or None if isinstance(value, Mapping) else value for name, value in values.items()
         }
         table = cast_to_schema(TABLES[RUNS], pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema()))
-        return self._warehouse.commit(delta_table, RUNS, table, Committer(run_id), {(run_id,)}, its_own)
+        return self._warehouse.writer.commit(delta_table, RUNS, table, Committer(run_id), {(run_id,)}, its_own)
 
 
 def _retry(write: Callable[[], object]) -> None:

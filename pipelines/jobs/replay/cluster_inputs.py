@@ -48,9 +48,9 @@ def facts_of(
         _log.warning(warning)
 
     def sightings() -> Iterator[ClientSighting]:
-        rows = warehouse.local_rows("events", of_clusters)
+        rows = warehouse.rows.if_local("events", of_clusters)
         if rows is None:
-            return sightings_of_all(warehouse.read("events").where(of_clusters.column))
+            return sightings_of_all(warehouse.tables.frame("events").where(of_clusters.column))
         return sightings_in(rows.combine_chunks().to_batches())
 
     notes: list[str] = []
@@ -66,15 +66,15 @@ def _joint_expiries(warehouse: Warehouse, scope: RowScope) -> Iterator[Event]:
     Whole rows are fetched only if there are any, and most logs have none.
     """
     expired = scope & among("event", EXPIRY_EVENTS)
-    keys = warehouse.read_arrow("events", expired, EXPIRY_COLUMNS)
+    keys = warehouse.rows.as_arrow("events", expired, EXPIRY_COLUMNS)
     files = keys.filter(joint(keys))["file"].unique().to_pylist()
     if files:
-        rows = warehouse.read_arrow("events", expired & among("file", files)).sort_by(_PLACE)
+        rows = warehouse.rows.as_arrow("events", expired & among("file", files)).sort_by(_PLACE)
         yield from events_of(rows.filter(joint(rows)))
 
 
 def _in_order(warehouse: Warehouse, scope: RowScope, room: EventsPerFileLimit | None = None) -> list[Event]:
-    rows = warehouse.read_arrow("events", scope).sort_by(_PLACE)
+    rows = warehouse.rows.as_arrow("events", scope).sort_by(_PLACE)
     return list(events_of(rows if room is None else room.within_limit(rows)))
 
 
@@ -83,10 +83,10 @@ def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Reade
     readers: dict[str, Readers] = {}
     grouped = among("cluster", clusters) & ~is_null("group")
     reader_rows = grouped & among("event", READER_EVENTS)
-    for cluster, group, topic, at in warehouse.first_seen("events", reader_rows, EVENT_COLUMNS, _TIMES, READ_TOPICS):
+    for cluster, group, topic, at in warehouse.rows.first_seen("events", reader_rows, EVENT_COLUMNS, _TIMES, READ_TOPICS):
         readers.setdefault(cluster, Readers()).note_topic(group, topic, at)
     homes = grouped & equals("witness", Witness.COORDINATOR.value) & ~is_null("event") & ~is_null("partition")
-    for cluster, group, partition, at in warehouse.first_seen("events", homes, ("cluster", "group", "partition"), _TIMES):
+    for cluster, group, partition, at in warehouse.rows.first_seen("events", homes, ("cluster", "group", "partition"), _TIMES):
         readers.setdefault(cluster, Readers()).note_home(group, partition, at)
     return readers
 
@@ -94,4 +94,4 @@ def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Reade
 def with_partitions(warehouse: Warehouse, clusters: Iterable[str]) -> set[str]:
     """Clusters with events about partitions or brokers; others have no outages."""
     of_partitions = among("cluster", clusters) & among("event", PARTITION_EVENTS - DEPENDENT_EVENTS)
-    return {cluster for (cluster,) in warehouse.distinct("events", of_partitions, ("cluster",))}
+    return {cluster for (cluster,) in warehouse.rows.distinct("events", of_partitions, ("cluster",))}

@@ -97,10 +97,10 @@ def plan_resume(
     cluster_names = sorted(set(clusters))
     known = {name: FactsByTime(fingerprint_departures(facts[name], node_of), readers[name]) for name in cluster_names if name in facts}
     snapshots = ClusterSnapshots({name: _boundaries(facts[name].logs_end, stored, rules) for name, stored in known.items()})
-    if warehouse.is_known_empty(CLUSTER_SNAPSHOTS):
+    if warehouse.versions.is_known_empty(CLUSTER_SNAPSHOTS):
         return snapshots
     versions = (catalogue_version(), model_version())
-    rows = warehouse.read_arrow(CLUSTER_SNAPSHOTS, scopes.among("cluster", cluster_names), _COLUMNS)
+    rows = warehouse.rows.as_arrow(CLUSTER_SNAPSHOTS, scopes.among("cluster", cluster_names), _COLUMNS)
     for row, upto in zip(rows.to_pylist(), times_of(rows, "covers_until_at"), strict=True):
         cluster = row["cluster"]
         first = touched.first_of_partitions.get(cluster)

@@ -113,11 +113,11 @@ class StoredCheckpoints:
 
 def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) -> DataFrame | pa.Table:
     """Rows with these keys, in the driver unless they are large."""
-    local_rows = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=LOCAL_CHECKPOINT_BYTES)
+    local_rows = warehouse.rows.if_local(table, scopes.among(key, chosen), bytes_max=LOCAL_CHECKPOINT_BYTES)
     if local_rows is not None and local_rows.nbytes <= LOCAL_CHECKPOINT_BYTES:
         return local_rows
     keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
-    return warehouse.read(table).join(F.broadcast(arrow_diff.to_frame(warehouse.spark, keys)), key, "left_semi")
+    return warehouse.tables.frame(table).join(F.broadcast(arrow_diff.to_frame(warehouse.spark, keys)), key, "left_semi")
 
 
 def _is_in(checkpoint: StoredCheckpoint, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
@@ -151,10 +151,10 @@ def plan_resume(
     checkpoints = StoredCheckpoints(
         {cluster: _boundaries(cluster_facts.logs_end, known[cluster], rules) for cluster, cluster_facts in facts.items()}
     )
-    if warehouse.is_known_empty(SNAPSHOTS):
+    if warehouse.versions.is_known_empty(SNAPSHOTS):
         return checkpoints
     versions, all_of = (catalogue_version(), model_version()), set(whole)
-    rows = warehouse.read_arrow(SNAPSHOTS, scopes.among("cluster", touched.clusters), _COLUMNS)
+    rows = warehouse.rows.as_arrow(SNAPSHOTS, scopes.among("cluster", touched.clusters), _COLUMNS)
     times = zip(times_of(rows, "covers_until_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
         checkpoint = StoredCheckpoint(row[_KEY], row["cluster"], row["group"], upto)

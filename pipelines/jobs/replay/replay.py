@@ -41,6 +41,7 @@ from pipelines.jobs.replay.table_rows import TableRows, by_table, local_tables
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import without_run
 from pipelines.spark.caching import persist_on_disk
+from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.transforms.group_replay import (
     GroupReplay,
     OrderedReplay,
@@ -212,8 +213,8 @@ class _Replay:
 
     def _events(self, scope: RowScope) -> tuple[DataFrame | None, pa.Table | None]:
         """Stored events as a DataFrame, or in the driver if they are few."""
-        local_rows = self.warehouse.local_rows("events", scope)
-        return (self.warehouse.read("events").where(scope.column), None) if local_rows is None else (None, local_rows)
+        local_rows = self.warehouse.rows.if_local("events", scope)
+        return (self.warehouse.tables.frame("events").where(scope.column), None) if local_rows is None else (None, local_rows)
 
     def _group_stage(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
         groups = self.groups = self._groups()
@@ -268,7 +269,7 @@ class _Replay:
         if checkpoints is not None:
             spread = arrow_diff.to_frame(self.warehouse.spark, checkpoints) if isinstance(checkpoints, pa.Table) else checkpoints
             frame = prepend_checkpoints(frame, spread, replay.keys)
-        tagged = replay.by_spark(frame, self.warehouse.partitions)
+        tagged = replay.by_spark(frame, partitions_of(self.warehouse.spark))
         persisted = persist_on_disk(tagged)
         self.persisted.append(persisted)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in persisted.groupBy("table").count().collect()}
@@ -297,10 +298,10 @@ class _Replay:
         parts: list[DataFrame | pa.Table] = []
         if replayed is not None:
             parts.append(replayed.frame(spark).select(*columns) if replayed.local is None else replayed.local.select(columns))
-        if not self.warehouse.is_known_empty("rebalances"):
+        if not self.warehouse.versions.is_known_empty("rebalances"):
             named = self._named_rebalances()
             stay = self._staying() if named is None else self._staying() & among(columns[0], named)
-            parts.append(self.warehouse.read_rows("rebalances", stay, columns))
+            parts.append(self.warehouse.rows.as_either("rebalances", stay, columns))
         local_parts = [part for part in parts if isinstance(part, pa.Table)]
         if len(local_parts) == len(parts):
             return pa.concat_tables(local_parts) if parts else None
@@ -323,8 +324,8 @@ class _Replay:
         following = among("root_cause", FOLLOWING)
         columns = ("cluster", "group", "rebalance_id", "started_at", "joined_at")
         frames = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
-        if not self.warehouse.is_known_empty("rebalances"):
-            frames.append(self.warehouse.read_arrow("rebalances", self._staying() & following, columns))
+        if not self.warehouse.versions.is_known_empty("rebalances"):
+            frames.append(self.warehouse.rows.as_arrow("rebalances", self._staying() & following, columns))
         for rows in frames:
             started = pc.coalesce(rows["started_at"], rows["joined_at"]).cast(pa.int64()).to_pylist()
             for at, cluster, group, key in zip(started, *(rows[name].to_pylist() for name in columns[:3]), strict=True):
@@ -335,9 +336,9 @@ class _Replay:
         """Groups to replay in clusters that are not replayed as a whole."""
         groups = {cluster: set(names) for cluster, names in self.touched.groups.items() if cluster not in self.whole}
         rest = sorted(self.touched.events.keys() - self.whole)
-        if rest and not self.warehouse.is_known_empty("rebalances"):
+        if rest and not self.warehouse.versions.is_known_empty("rebalances"):
             lasting = among("cluster", rest) & ~is_null("at_least_seconds") & equals("system", KAFKA)
-            for row in self.warehouse.read_arrow("rebalances", lasting, ("cluster", "group")).to_pylist():
+            for row in self.warehouse.rows.as_arrow("rebalances", lasting, ("cluster", "group")).to_pylist():
                 groups.setdefault(row["cluster"], set()).add(row["group"])
             for cluster, group in self._empty_groups(rest):
                 groups.setdefault(cluster, set()).add(group)
@@ -345,12 +346,12 @@ class _Replay:
 
     def _empty_groups(self, clusters: Sequence[str]) -> set[tuple[str, str]]:
         """Groups whose last members failed, and that may still be empty."""
-        if self.warehouse.is_known_empty("offset_expirations"):
+        if self.warehouse.versions.is_known_empty("offset_expirations"):
             return set()
         failed = among("cluster", clusters) & among("cause", FAILURES) & equals("outcome", "empty")
-        ends = self.warehouse.distinct("offset_expirations", among("cluster", clusters), ("cluster", "group", "has_expired"))
+        ends = self.warehouse.rows.distinct("offset_expirations", among("cluster", clusters), ("cluster", "group", "has_expired"))
         waiting = {(cluster, group) for cluster, group, has_expired in ends if not has_expired}
-        return waiting.intersection(self.warehouse.distinct("rebalances", failed, ("cluster", "group")))
+        return waiting.intersection(self.warehouse.rows.distinct("rebalances", failed, ("cluster", "group")))
 
     def _outage_stage(
         self,
@@ -401,8 +402,8 @@ class _Replay:
 
     def _clusters_naming_readers(self, clusters: set[str]) -> set[str]:
         """The clusters with rows that name reading groups."""
-        tables = [name for name in READER_TABLES if not self.warehouse.is_known_empty(name)] if clusters else []
-        rows = (self.warehouse.read_arrow(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
+        tables = [name for name in READER_TABLES if not self.warehouse.versions.is_known_empty(name)] if clusters else []
+        rows = (self.warehouse.rows.as_arrow(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
         return {cluster for column in rows for cluster in column.unique().to_pylist()}
 
     def _rocket_stage(self, files: list[FileRow]) -> frozenset[str]:
@@ -433,16 +434,18 @@ class _Replay:
 
     def _with_rocket(self, clusters: set[str]) -> set[str]:
         """The clusters with events of RocketMQ."""
-        if not clusters or self.warehouse.is_known_empty("events"):
+        if not clusters or self.warehouse.versions.is_known_empty("events"):
             return set()
         of_rocketmq = among("cluster", clusters) & among("event", ROCKET_EVENTS)
-        return {cluster for (cluster,) in self.warehouse.distinct("events", of_rocketmq, ("cluster",))}
+        return {cluster for (cluster,) in self.warehouse.rows.distinct("events", of_rocketmq, ("cluster",))}
 
     def _without(self, clusters: set[str]) -> set[str]:
         """The clusters without events of RocketMQ that still have rows of it."""
         of_rocketmq = among("cluster", clusters) & equals("system", ROCKETMQ)
-        tables = [name for name in ROCKET_TABLES if not self.warehouse.is_known_empty(name)] if clusters else []
-        return {cluster for name in tables for cluster in self.warehouse.read_arrow(name, of_rocketmq, ("cluster",))["cluster"].to_pylist()}
+        tables = [name for name in ROCKET_TABLES if not self.warehouse.versions.is_known_empty(name)] if clusters else []
+        return {
+            cluster for name in tables for cluster in self.warehouse.rows.as_arrow(name, of_rocketmq, ("cluster",))["cluster"].to_pylist()
+        }
 
     def _collect(self, table: str, rows: TableRows, scope: RowScope) -> None:
         """Add rows of a stage; several stages may fill one table."""
@@ -464,7 +467,7 @@ class _Replay:
         # With too many names the join alone selects.
         of_files = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
         scope = among("cluster", clusters)
-        local_rows = self.warehouse.local_rows("unknown_in_files", of_files)
+        local_rows = self.warehouse.rows.if_local("unknown_in_files", of_files)
         if local_rows is not None:
             sums = unknown_sums(local_rows, {row["path"]: row["cluster"] for row in rows})
             self._collect("unknown_messages", TableRows(sums.num_rows, local=sums), scope)
@@ -474,7 +477,7 @@ class _Replay:
             schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
         )
         known = F.broadcast(arrow_diff.to_frame(self.warehouse.spark, named))
-        in_files = self.warehouse.read_frame("unknown_in_files", of_files)
+        in_files = self.warehouse.rows.as_frame("unknown_in_files", of_files)
         unknown = persist_on_disk(unknown_messages(in_files.join(known, "file")))
         self.persisted.append(unknown)
         count = unknown.count()

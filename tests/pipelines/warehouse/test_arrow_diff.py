@@ -91,8 +91,8 @@ def test_a_slice_is_replaced_however_many_rows_there_are(
     assert seen == {("h", "changed", at), ("h", "gone", at), ("h", "new", None)}
     assert stored(place) == {"c/g/same": "run-1", "c/h/changed": "run-2", "c/h/new": "run-2"}
     assert not place.replace(NAME, wanted, stamp(3), scope)
-    assert place.current_versions() == {NAME: 2}
-    [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{place.path(NAME)}`").select("clusteringColumns").collect()
+    assert place.versions.current() == {NAME: 2}
+    [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{place.tables.path(NAME)}`").select("clusteringColumns").collect()
     assert tuple(detail[0]) == TABLE.clustering
 
 
@@ -143,7 +143,7 @@ def test_rows_that_were_final_are_not_looked_for(
     scope = (scopes.nothing() | of_group) & scopes.is_empty("outage_ids") & scopes.equals("system", "kafka")
     change = place.replace("incidents", rows(incident("g", 2, 40), incident("g", 4, None)), stamp(2), scope)
     assert (change.inserted, change.updated, change.deleted) == (1, 1, 1)
-    assert {row["incident_id"]: row["run_id"] for row in place.read_arrow("incidents").to_pylist()} == {
+    assert {row["incident_id"]: row["run_id"] for row in place.rows.as_arrow("incidents").to_pylist()} == {
         **dict.fromkeys(("g/1", "g/9", "h/1"), "run-1"),
         **dict.fromkeys(("g/2", "g/4"), "run-2"),
     }
@@ -166,11 +166,11 @@ def test_of_many_rows_the_latest_are_written_into_small_files(
     finals = [None if number < still_open else number for number in range(300)]
     rows = pa.Table.from_batches([to_batch("incidents", [incident("g", number, at) for number, at in enumerate(finals)])])
     place.replace("incidents", arrow_diff.to_frame(spark, rows), stamp(1), count=rows.num_rows)
-    stored = place.read_arrow("incidents").to_pylist()
+    stored = place.rows.as_arrow("incidents").to_pylist()
     assert sorted(row["started_at"].microsecond for row in stored) == list(range(300))
 
     sizes: dict[str, list[object]] = {}
-    dataset = DeltaTable(place.path("incidents")).to_pyarrow_dataset()
+    dataset = DeltaTable(place.tables.path("incidents")).to_pyarrow_dataset()
     for part in dataset.get_fragments():
         sizes[part.path] = part.to_table(columns=["final_at"])["final_at"].cast(pa.int64()).to_pylist()
     late = [held for held in sizes.values() if None in held or 299 in held]
@@ -189,7 +189,7 @@ def test_who_comes_between_is_seen(spark: SparkSession, warehouse: Callable[...,
 
     def meanwhile(*tables: Any) -> arrow_diff.RowDiff:
         if late:
-            other.append(
+            other.writer.append(
                 NAME,
                 arrow_diff.to_frame(spark, late.pop().append_column("run_id", pa.array(["run-0"] * 2))),
                 replace(stamp(0), application="other"),
@@ -208,7 +208,7 @@ def test_the_same_replacement_is_not_applied_twice(warehouse: Callable[..., Ware
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
     place.replace(NAME, arrow(allocation("g", "1", queues=5)), stamp(2))
     place.replace(NAME, arrow(allocation("g", "1", queues=6)), stamp(2))
-    assert place.read_arrow(NAME)["queues"].to_pylist() == [5]
+    assert place.rows.as_arrow(NAME)["queues"].to_pylist() == [5]
 
 
 @pytest.mark.spark
@@ -253,13 +253,13 @@ def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -
 def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     place = warehouse(NAME)
     place.replace(NAME, frame(spark, allocation("g", "1"), allocation("g", "2")), stamp(1))
-    spark.sql(f"ALTER TABLE delta.`{place.path(NAME)}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    spark.sql(f"DELETE FROM delta.`{place.path(NAME)}` WHERE client_id = '2'")
-    assert place.local_rows(NAME) is None
-    assert place.read_arrow(NAME, columns=("client_id",)).to_pylist() == [{"client_id": "1"}]
+    spark.sql(f"ALTER TABLE delta.`{place.tables.path(NAME)}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.sql(f"DELETE FROM delta.`{place.tables.path(NAME)}` WHERE client_id = '2'")
+    assert place.rows.if_local(NAME) is None
+    assert place.rows.as_arrow(NAME, columns=("client_id",)).to_pylist() == [{"client_id": "1"}]
     change = place.replace(NAME, arrow(allocation("g", "3")), stamp(2))
     assert (change.inserted, change.updated, change.deleted) == (1, 0, 1)
-    assert place.read_arrow(NAME)["client_id"].to_pylist() == ["3"]
+    assert place.rows.as_arrow(NAME)["client_id"].to_pylist() == ["3"]
 
 
 @pytest.mark.spark
@@ -273,23 +273,23 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
     for number in range(4):  # a file each
         times = [AT + timedelta(microseconds=each - 10 * number) for each in range(2)]
         rows = [allocation("g", f"{number}-{each}", queues=each, topic=f"t{number}", changed_at=times[each]) for each in range(2)]
-        place.append(NAME, place.spark.createDataFrame(arrow(*rows).append_column("run_id", pa.array(["r", "r"]))), stamp(number))
+        place.writer.append(NAME, place.spark.createDataFrame(arrow(*rows).append_column("run_id", pa.array(["r", "r"]))), stamp(number))
     monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     scope = equals("cluster", "c") & among("client_id", {"1-0", "3-1", "x"})
-    assert sorted(place.read_arrow(NAME, scope, ("client_id",))["client_id"].to_pylist()) == ["1-0", "3-1"]
-    assert sorted(row["client_id"] for row in place.read_frame(NAME, scope, ("client_id",)).collect()) == ["1-0", "3-1"]
-    assert sorted(place.distinct(NAME, scope, ("group", "queues"))) == [("g", 0), ("g", 1)]
-    assert sorted(place.distinct(NAME, equals("cluster", "c"), ("topic",))) == [("t0",), ("t1",), ("t2",), ("t3",)]
+    assert sorted(place.rows.as_arrow(NAME, scope, ("client_id",))["client_id"].to_pylist()) == ["1-0", "3-1"]
+    assert sorted(row["client_id"] for row in place.rows.as_frame(NAME, scope, ("client_id",)).collect()) == ["1-0", "3-1"]
+    assert sorted(place.rows.distinct(NAME, scope, ("group", "queues"))) == [("g", 0), ("g", 1)]
+    assert sorted(place.rows.distinct(NAME, equals("cluster", "c"), ("topic",))) == [("t0",), ("t1",), ("t2",), ("t3",)]
     at = int(AT.timestamp()) * 1_000_000 + AT.microsecond
-    assert sorted(place.first_seen(NAME, scope, ("queues",), ("changed_at",))) == [(0, at - 10), (1, at - 29)]
-    assert sorted(place.first_seen(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
-    found = place.local_rows(NAME, scope)
+    assert sorted(place.rows.first_seen(NAME, scope, ("queues",), ("changed_at",))) == [(0, at - 10), (1, at - 29)]
+    assert sorted(place.rows.first_seen(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
+    found = place.rows.if_local(NAME, scope)
     assert (found is None) == (most < 2)
     monkeypatch.setattr(arrow_diff, "SCANNED_ROWS_MAX", 7)
-    assert (place.local_rows(NAME, scope) is None) == (most < 8)
+    assert (place.rows.if_local(NAME, scope) is None) == (most < 8)
     monkeypatch.undo()
-    assert place.local_rows(NAME, scope, bytes_max=1) is None
-    assert place.read_arrow(NAME, scope).num_rows == 2
+    assert place.rows.if_local(NAME, scope, bytes_max=1) is None
+    assert place.rows.as_arrow(NAME, scope).num_rows == 2
 
 
 @pytest.mark.spark

@@ -37,7 +37,7 @@ def commit_info(place: Warehouse, version: int, name: str = NAME) -> dict[str, A
 
 
 def actions(place: Warehouse, version: int, name: str = NAME) -> list[dict[str, Any]]:
-    lines = (Path(place.path(name)) / "_delta_log" / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
+    lines = (Path(place.tables.path(name)) / "_delta_log" / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -63,7 +63,7 @@ def told(place: Warehouse, version: int, name: str) -> dict[str, Any]:
 
 def by_spark(place: Warehouse) -> Warehouse:
     """A warehouse that commits by Spark alone."""
-    place.__dict__["_writes_plainly"] = False
+    place.writer.__dict__["writes_plainly"] = False
     return place
 
 
@@ -85,10 +85,10 @@ def test_a_commit_is_that_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     ours, theirs = ([told(place, version, "incidents") for version in (1, 2, 3)] for place in places)
     assert ours == theirs
     assert [commit_info(place, 1, "incidents")["engineInfo"].partition("/")[0] for place in places] == ["groupscope", "Apache-Spark"]
-    for read in (lambda place: place.read("incidents").toArrow(), lambda place: place.read_arrow("incidents")):
+    for read in (lambda place: place.tables.frame("incidents").toArrow(), lambda place: place.rows.as_arrow("incidents")):
         rows = [read(place).sort_by("incident_id").to_pylist() for place in places]
         assert rows[0] == rows[1]
-    schemas = [place.read("incidents").schema for place in places]
+    schemas = [place.tables.frame("incidents").schema for place in places]
     assert schemas[0] == schemas[1]
 
 
@@ -98,15 +98,15 @@ def test_spark_goes_on_from_our_commits_and_we_from_its(spark: SparkSession, war
         place.replace(NAME, arrow(*(allocation("g", str(client), queues=number) for client in range(number))), stamp(number))
     programs = {version: commit_info(place, version)["engineInfo"].partition("/")[0] for version in range(1, 12)}
     assert programs == {version: "Apache-Spark" if version == 10 else "groupscope" for version in range(1, 12)}
-    assert (Path(place.path(NAME)) / "_delta_log" / f"{10:020}.checkpoint.parquet").exists()
-    delta.update(spark, place.path(NAME), "client_id = '3'", {"queues": "70"})
-    assert place.read_arrow(NAME).num_rows == place.read(NAME).count() == 11
-    assert set(place.read(NAME).toArrow()["queues"].to_pylist()) == {11, 70}
+    assert (Path(place.tables.path(NAME)) / "_delta_log" / f"{10:020}.checkpoint.parquet").exists()
+    delta.update(spark, place.tables.path(NAME), "client_id = '3'", {"queues": "70"})
+    assert place.rows.as_arrow(NAME).num_rows == place.tables.frame(NAME).count() == 11
+    assert set(place.tables.frame(NAME).toArrow()["queues"].to_pylist()) == {11, 70}
     assert tuple(delta_detail(spark, place)) == TABLES[NAME].clustering
 
 
 def delta_detail(spark: SparkSession, place: Warehouse) -> list[str]:
-    [detail] = spark.sql(f"DESCRIBE DETAIL {delta.table_at(place.path(NAME))}").select("clusteringColumns").collect()
+    [detail] = spark.sql(f"DESCRIBE DETAIL {delta.table_at(place.tables.path(NAME))}").select("clusteringColumns").collect()
     return list(detail[0])
 
 
@@ -114,11 +114,11 @@ def test_only_files_with_changed_rows_are_rewritten(warehouse: Opened) -> None:
     place = warehouse(NAME)
     for number in (1, 2, 3):
         place.replace(NAME, arrow(*(allocation("g", each) for each in "abc"[:number])), stamp(number))
-    log = place.delta_table(NAME)
-    changed = place.read_arrow(NAME).filter(pc.field("client_id") == "b")
+    log = place.tables.delta_table(NAME)
+    changed = place.rows.as_arrow(NAME).filter(pc.field("client_id") == "b")
     assert log is not None
     key = changed[TABLES[NAME].key[0]].to_pylist()
-    assert place.commit(log, NAME, changed, Committer("run-9"), {(each,) for each in key}, among(TABLES[NAME].key[0], key))
+    assert place.writer.commit(log, NAME, changed, Committer("run-9"), {(each,) for each in key}, among(TABLES[NAME].key[0], key))
     assert sum("remove" in action for action in actions(place, 4)) == 1
     assert stored(place) == {"c/g/a": "run-1", "c/g/b": "run-2", "c/g/c": "run-3"}
 
@@ -134,8 +134,8 @@ def test_files_stop_growing(warehouse: Opened, monkeypatch: pytest.MonkeyPatch) 
         if number % 10 > 1:
             written += [json.loads(action["add"]["stats"])["numRecords"] for action in actions(place, number) if "add" in action]
     assert max(written) == 4 + 2
-    assert place.read_arrow(NAME).sort_by("client_id")["client_id"].to_pylist() == [f"{each:02}" for each in range(39)]
-    assert sorted(place.read_arrow(NAME)["queues"].to_pylist()) == [7] * 38 + [39]
+    assert place.rows.as_arrow(NAME).sort_by("client_id")["client_id"].to_pylist() == [f"{each:02}" for each in range(39)]
+    assert sorted(place.rows.as_arrow(NAME)["queues"].to_pylist()) == [7] * 38 + [39]
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_files_stop_growing(warehouse: Opened, monkeypatch: pytest.MonkeyPatch) 
 )
 def test_a_table_that_demands_more_is_left_to_spark(spark: SparkSession, warehouse: Opened, demand: str) -> None:
     place = warehouse(NAME)
-    spark.sql(demand.format(table=delta.table_at(place.path(NAME))))
+    spark.sql(demand.format(table=delta.table_at(place.tables.path(NAME))))
     place = warehouse(NAME)
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
-    assert commit_info(place, place.latest(NAME))["engineInfo"].startswith("Apache-Spark")
+    assert commit_info(place, place.tables.latest(NAME))["engineInfo"].startswith("Apache-Spark")
     assert stored(place) == {"c/g/1": "run-1"}
 
 
@@ -160,18 +160,18 @@ def test_a_row_that_a_constraint_refuses_is_refused(warehouse: Opened, values: d
     place = warehouse(NAME)
     with pytest.raises(Exception, match=r"DELTA_VIOLATE_CONSTRAINT|CHECK constraint"):
         place.replace(NAME, arrow(allocation("g", "1", **values)), stamp(1))
-    assert place.latest(NAME) == 0
+    assert place.tables.latest(NAME) == 0
 
 
 def test_of_two_commits_at_once_one_is_made(warehouse: Opened) -> None:
     place = warehouse(NAME)
-    log = place.delta_table(NAME)
+    log = place.tables.delta_table(NAME)
     assert log is not None
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
-    rows = place.read_arrow(NAME)
+    rows = place.rows.as_arrow(NAME)
     with pytest.raises(WarehouseBusy):
-        place.commit(log, NAME, rows, Committer("run-2"))
-    assert len(list(Path(place.path(NAME)).glob("*.parquet"))) == 1
+        place.writer.commit(log, NAME, rows, Committer("run-2"))
+    assert len(list(Path(place.tables.path(NAME)).glob("*.parquet"))) == 1
     assert stored(place) == {"c/g/1": "run-1"}
 
 
@@ -192,8 +192,8 @@ def test_a_full_disk_is_told_by_spark(warehouse: Opened, monkeypatch: pytest.Mon
 
     place = warehouse(NAME)
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
-    rows, log = place.read_arrow(NAME), place.delta_table(NAME)
+    rows, log = place.rows.as_arrow(NAME), place.tables.delta_table(NAME)
     assert log is not None
     monkeypatch.setattr("pipelines.warehouse.direct_commit.put_commit", full)
     assert not commit_rows(log, TABLES[NAME], rows, Committer("run-2"))
-    assert len(list(Path(place.path(NAME)).glob("*.parquet"))) == 1
+    assert len(list(Path(place.tables.path(NAME)).glob("*.parquet"))) == 1

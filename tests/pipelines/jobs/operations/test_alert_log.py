@@ -182,6 +182,6 @@ def test_what_is_forgotten_of_alerts_keeps_nobody_from_telling(spark: SparkSessi
     register = Runs(place, timedelta(minutes=10))
     register.forget_sent(set())
     register.forget_sent({"whole", "never told"})
-    assert [row["incident_id"] for row in place.read_arrow("alerts").to_pylist()] == ["other"]
+    assert [row["incident_id"] for row in place.rows.as_arrow("alerts").to_pylist()] == ["other"]
     assert schedule.run(0, incident("other"), incident("new", groups=["audit"])) == ["new"]
     assert goes(schedule) == set()

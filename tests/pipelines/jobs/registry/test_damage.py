@@ -15,8 +15,7 @@ import pytest
 from pipelines.cli.main import main
 from pipelines.errors import CannotWrite, DamagedWarehouse
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse import direct_commit
-from pipelines.warehouse.warehouse import Warehouse
+from pipelines.warehouse import direct_commit, table_opening
 from tests.conftest import LONG
 from tests.pipelines.jobs.registry.test_full_disk import small_files
 from tests.pipelines.site import Site
@@ -207,15 +206,15 @@ def test_a_first_run_on_a_full_disk_is_completed_once_there_is_room(spark: Any, 
     assert Site.empty is not None
     shutil.copytree(Site.empty, site.warehouse)
     shutil.rmtree(site.warehouse / TABLES["coordinator_moves"].path)
-    create = Warehouse._create
+    create = table_opening.create
     with pytest.MonkeyPatch.context() as patch, ExitStack() as full:
 
-        def on_a_full_disk(*given: Any) -> None:
+        def on_a_full_disk(*given: Any, **options: Any) -> None:
             full.enter_context(small_files(spark.sparkContext._gateway.proc.pid, 10))
             patch.setattr(direct_commit, "put_commit", without_room)
-            create(*given)
+            create(*given, **options)
 
-        patch.setattr(Warehouse, "_create", on_a_full_disk)
+        patch.setattr(table_opening, "create", on_a_full_disk)
         with pytest.raises(CannotWrite):
             site.run()
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 def entries(place: Warehouse) -> dict[str, dict[str, Any]]:
     """As Spark reads them."""
-    return {row["run_id"]: row for row in place.read(RUNS).toArrow().to_pylist()}
+    return {row["run_id"]: row for row in place.tables.frame(RUNS).toArrow().to_pylist()}
 
 
 def nobody(*_: Any, **__: Any) -> None:
@@ -63,11 +63,11 @@ def test_a_sign_of_life_changes_nothing_else_and_needs_no_task_of_spark(
     assert after["at work"]["seen_at"] > before["at work"]["seen_at"]
     assert after == before | {"at work": before["at work"] | {"seen_at": after["at work"]["seen_at"]}}
     register.finish(run, PUBLISHED, 0, table_versions={"events": 4})
-    last, version = register.last_published(), place.latest(RUNS)
+    last, version = register.last_published(), place.tables.latest(RUNS)
     assert last is not None
     assert (last.run_number, dict(last.table_versions)) == (2, {"events": 4})
     register.sign(run)  # too late: its entry is closed
-    assert place.latest(RUNS) == version
+    assert place.tables.latest(RUNS) == version
 
 
 def test_spark_gives_the_sign_of_life_where_delta_rs_cannot_write(warehouse: Callable[..., Warehouse]) -> None:

@@ -265,7 +265,8 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
 
     known = fingerprint_facts(facts)
     monkeypatch.setattr(snapshots, "fingerprint_facts", lambda _: Counted(known.times, known.fingerprints))
-    warehouse = cast(Warehouse, SimpleNamespace(is_known_empty=lambda _: False, read_arrow=lambda *_: rows))
+    stored = SimpleNamespace(versions=SimpleNamespace(is_known_empty=lambda _: False), rows=SimpleNamespace(as_arrow=lambda *_: rows))
+    warehouse = cast(Warehouse, stored)
     touched = ChangedScope(events={"c": {"HeartbeatCompleted"}}, groups={"c": {"g-3"}}, least={("c", "g-3"): 45 * US})
     found = plan_resume(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
     assert {group: each.upto // US for (_, group), each in found.chosen.items()} == {"g-3": 40, "g-4": 40}
