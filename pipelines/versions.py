@@ -69,8 +69,8 @@ Everything that they import counts, except the parsers, which `READING` covers.
 
 DECIDE_NOTHING = (
     "models.stored_classes",
-    "pipelines.warehouse.arrow_files",
-    "pipelines.warehouse.arrow_diff",
+    "pipelines.warehouse.delta.arrow_files",
+    "pipelines.warehouse.rows.arrow_diff",
     "pipelines.gc_tuning",
     "pipelines.spark.caching",
     "pipelines.jobs.ingest.file_rows",

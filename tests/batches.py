@@ -25,7 +25,7 @@ from pipelines.errors import NothingReadable
 from pipelines.exit_codes import GOOD, SOME_REJECTED
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.replay_checkpoints import CheckpointRules
-from pipelines.warehouse import arrow_diff
+from pipelines.warehouse.rows import arrow_diff
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site

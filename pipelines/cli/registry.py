@@ -71,7 +71,7 @@ def _damage_behind(error: BaseException, given: Mapping[str, Any]) -> Exception 
     if logs_only or isinstance(error, (*_NO_DAMAGE, ImportError)) or getattr(error, "exit_code", None) is not None:
         return None
     from conf.settings import load_settings
-    from pipelines.warehouse.damage import damage_behind
+    from pipelines.warehouse.opening.damage import damage_behind
 
     return damage_behind(error, given.get("warehouse") or load_settings(given.get("settings")).warehouse.uri or None)
 

@@ -11,10 +11,10 @@ from pipelines.jobs.registry.resume_states import CLUSTER_STATE
 from pipelines.jobs.replay.replay import ReplayResult
 from pipelines.quality.gate import Result
 from pipelines.schema.tables import without_run
-from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.direct_commit import WriteStamp
-from pipelines.warehouse.spark_diff import RowChanges
+from pipelines.warehouse.rows import predicates as scopes
+from pipelines.warehouse.rows.spark_diff import RowChanges
 from pipelines.warehouse.warehouse import Warehouse
+from pipelines.warehouse.writes.direct_commit import WriteStamp
 
 _AT_ONCE = 2
 """Number of tables written at once.

@@ -37,7 +37,7 @@ from pipelines.schema.tables import TABLES
 from pipelines.storage import object_stores as stores
 from pipelines.storage.uris import catalog_parts, is_uri, nothing_at
 from pipelines.versions import catalogue_version, model_version, product_version
-from pipelines.warehouse.damage import set_damaged_aside
+from pipelines.warehouse.opening.damage import set_damaged_aside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from pipelines.jobs.registry.runs import Runs
     from pipelines.jobs.replay.replay import ReplayResult
     from pipelines.quality.gate import Result, Validation
-    from pipelines.warehouse.direct_commit import WriteStamp
     from pipelines.warehouse.warehouse import Warehouse
+    from pipelines.warehouse.writes.direct_commit import WriteStamp
 
 _LARGE_BYTES = 256 << 20
 """Input bytes from which it pays to compile queries."""
@@ -340,7 +340,7 @@ class _Job:
             self.outcome.warnings += register(self.warehouse.tables, self.options.catalog)
 
     def _stamp(self) -> WriteStamp:
-        from pipelines.warehouse.direct_commit import WriteStamp
+        from pipelines.warehouse.writes.direct_commit import WriteStamp
 
         # Run numbers are unique within one register; a recreated one starts with 1 again, and its writes are different
         # ones.
@@ -384,7 +384,7 @@ class _Job:
 
     def _whole(self, changed: set[str]) -> dict[str, DataFrame | pa.Table]:
         """The ledger, and all rows of the files with a changed row in it."""
-        from pipelines.warehouse.predicates import among
+        from pipelines.warehouse.rows.predicates import among
 
         scopes = dict.fromkeys(("rejected_records", "unknown_in_files", "events") if changed else (), among("file", changed))
         return {name: self.warehouse.rows.as_either(name, scope) for name, scope in {"log_files": None, **scopes}.items()}
@@ -394,7 +394,7 @@ class _Job:
         from pipelines.jobs.registry.resume_states import CLUSTER_STATE, cluster_states
         from pipelines.jobs.replay.replay import ReplayOptions, replay
         from pipelines.transforms.replay_checkpoints import CheckpointRules
-        from pipelines.warehouse.predicates import equals
+        from pipelines.warehouse.rows.predicates import equals
 
         began = time.monotonic()
         self.outcome.on_stage("replay")
@@ -414,7 +414,7 @@ class _Job:
     def _note_failures(self, of_clusters: Sequence[str]) -> None:
         """Report groups and clusters with failed replays, including stored ones."""
         from pipelines.analysis.replay_failures import FAILED_REPLAY, warning
-        from pipelines.warehouse.predicates import equals
+        from pipelines.warehouse.rows.predicates import equals
 
         failures = list(of_clusters)
         if not self.warehouse.versions.is_known_empty("divergences"):

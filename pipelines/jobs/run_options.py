@@ -15,7 +15,7 @@ from pipelines import exit_codes as codes
 
 if TYPE_CHECKING:
     from pipelines.transforms.replay_checkpoints import CheckpointRules
-    from pipelines.warehouse.spark_diff import RowChanges
+    from pipelines.warehouse.rows.spark_diff import RowChanges
 
 
 def ignore_stage(_name: str) -> None:

@@ -26,7 +26,7 @@ from pipelines.errors import GateFailed
 from pipelines.quality.checks import CRITICAL, IN_SET, NOT_NULL, Check, checks_of
 from pipelines.quality.local_rules import VIEW, LocalTables, held_by_rule
 from pipelines.schema.tables import TABLES, Table
-from pipelines.warehouse import arrow_diff
+from pipelines.warehouse.rows import arrow_diff
 
 if TYPE_CHECKING:
     import pandas as pd

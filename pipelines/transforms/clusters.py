@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.analysis.cluster_naming import DEFAULT_CLUSTER
-from pipelines.warehouse.arrow_diff import to_frame
+from pipelines.warehouse.rows.arrow_diff import to_frame
 
 
 def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from models.kafka.outages.affected_groups import topics_in
-from pipelines.warehouse.first_times import FIRST_AT, DerivedColumns, firsts_of
+from pipelines.warehouse.rows.first_times import FIRST_AT, DerivedColumns, firsts_of
 
 EVENT_COLUMNS = ("cluster", "group", "fields")
 TOPIC_COLUMNS = ("cluster", "group", "topic")

@@ -44,7 +44,7 @@ from pipelines.transforms.replay_checkpoints import (
     split_checkpoint,
     unreadable,
 )
-from pipelines.warehouse.predicates import RowScope, among, is_null
+from pipelines.warehouse.rows.predicates import RowScope, among, is_null
 
 _STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """Tables filled by the replay of groups."""

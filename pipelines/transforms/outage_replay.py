@@ -33,7 +33,7 @@ from pipelines.transforms.replay_checkpoints import (
     ClusterCheckpoint,
     split_checkpoint,
 )
-from pipelines.warehouse.predicates import among
+from pipelines.warehouse.rows.predicates import among
 
 STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
 """Tables filled by the replay of outages."""

@@ -16,12 +16,12 @@ from pyspark.errors import AnalysisException, PySparkException
 from pipelines.errors import CannotWrite, UsageError
 from pipelines.schema.tables import TABLES, Table
 from pipelines.storage.uris import catalog_parts
-from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta import sql as delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.warehouse.delta_tables import DeltaTables
+    from pipelines.warehouse.delta.tables import DeltaTables
 
 _NO_SCHEMA = ("SCHEMA_NOT_FOUND", "DATABASE_NOT_FOUND")
 _LOCAL_SLASHES = re.compile(r"^file:/+")

@@ -15,16 +15,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.crash_points import crash_point
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse.damage import remove_retired
-from pipelines.warehouse.delta_tables import DeltaTables
-from pipelines.warehouse.direct_commit import WriteStamp
-from pipelines.warehouse.predicates import RowScope
-from pipelines.warehouse.replacement import Replacement
-from pipelines.warehouse.spark_diff import RowChanges, Watch
-from pipelines.warehouse.stored_rows import StoredRows
-from pipelines.warehouse.table_opening import open_table
-from pipelines.warehouse.table_versions import METADATA_THREADS, TableVersions
-from pipelines.warehouse.table_writes import TableWriter
+from pipelines.warehouse.delta.tables import DeltaTables
+from pipelines.warehouse.opening.damage import remove_retired
+from pipelines.warehouse.opening.table_opening import open_table
+from pipelines.warehouse.rows.predicates import RowScope
+from pipelines.warehouse.rows.spark_diff import RowChanges, Watch
+from pipelines.warehouse.rows.stored_rows import StoredRows
+from pipelines.warehouse.writes.direct_commit import WriteStamp
+from pipelines.warehouse.writes.replacement import Replacement
+from pipelines.warehouse.writes.table_versions import METADATA_THREADS, TableVersions
+from pipelines.warehouse.writes.table_writes import TableWriter
 
 
 class Warehouse:

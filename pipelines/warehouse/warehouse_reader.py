@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from pipelines.errors import NothingReadable
 from pipelines.schema.tables import CONTRACT, ROW_TABLES, TABLES, TOTALS, without_run
 from pipelines.storage.object_stores import open_table
-from pipelines.warehouse.arrow_files import arrow_file_system
-from pipelines.warehouse.damage import check, damage_behind
-from pipelines.warehouse.delta_files import DeltaFiles
+from pipelines.warehouse.delta.arrow_files import arrow_file_system
+from pipelines.warehouse.delta.files import DeltaFiles
+from pipelines.warehouse.opening.damage import check, damage_behind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deltalake import DeltaTable
 
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse.arrow_files import read_table
+from pipelines.warehouse.delta.arrow_files import read_table
 from tests.compare_paths import published
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipelines.jobs.operations.alert_bodies import AlertFormat
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.run_options import RunOptions, RunOutcome
-    from pipelines.warehouse.spark_diff import RowChanges
+    from pipelines.warehouse.rows.spark_diff import RowChanges
 
 DAYS_MAX = 36_500
 """Maximum age in days: a hundred years.

@@ -123,7 +123,7 @@ def _damage(error: duckdb.Error, source: Source) -> Exception | None:
 
     DuckDB's message reads as if the query were wrong. Wrong queries fail before a row is read.
     """
-    from pipelines.warehouse.damage import damage_behind
+    from pipelines.warehouse.opening.damage import damage_behind
     from pipelines.warehouse.warehouse_reader import WarehouseReader
 
     return damage_behind(error, source.whole.uri) if isinstance(source.whole, WarehouseReader) and "get_next" in str(error) else None

@@ -26,7 +26,7 @@ from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse.arrow_files import read_mapped, read_table
+from pipelines.warehouse.delta.arrow_files import read_mapped, read_table
 
 _log = logging.getLogger(__name__)
 VERDICTS = ("assume", "limits", "redact")

@@ -48,12 +48,12 @@ from pipelines.transforms.read.kept_records import CarriedContent, kept_rows
 from pipelines.transforms.read.records import Records, parse_files
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
-from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.arrow_files import read_mapped
-from pipelines.warehouse.direct_commit import WriteStamp
-from pipelines.warehouse.predicates import RowScope
-from pipelines.warehouse.spark_diff import RowChanges, Watch
+from pipelines.warehouse.delta.arrow_files import read_mapped
+from pipelines.warehouse.rows import predicates as scopes
+from pipelines.warehouse.rows.predicates import RowScope
+from pipelines.warehouse.rows.spark_diff import RowChanges, Watch
 from pipelines.warehouse.warehouse import Warehouse
+from pipelines.warehouse.writes.direct_commit import WriteStamp
 
 Values = TypeVar("Values", bound=Overlay[Any])
 

@@ -22,7 +22,7 @@ from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
 from pipelines.versions import catalogue_version, fingerprint_of
-from pipelines.warehouse.arrow_files import read_table
+from pipelines.warehouse.delta.arrow_files import read_table
 
 INSPECTIONS = "file_inspections"
 _log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from models.units import US_PER_SECOND
 from pipelines.errors import CannotWrite
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
-from pipelines.warehouse.arrow_files import read_table
+from pipelines.warehouse.delta.arrow_files import read_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

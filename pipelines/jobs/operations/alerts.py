@@ -32,7 +32,7 @@ from pipelines.schema.allowed_values import SEVERITIES
 from pipelines.schema.tables import TABLES, json_row
 from pipelines.storage.object_stores import open_table
 from pipelines.storage.uris import warehouse_uri
-from pipelines.warehouse.arrow_files import read_table
+from pipelines.warehouse.delta.arrow_files import read_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING
 
 from pipelines.storage.object_stores import delta_options, open_table
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.delta_files import LOG_FOLDER
-from pipelines.warehouse.schema_upgrades import KEEP_HOURS
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.delta.files import LOG_FOLDER
+from pipelines.warehouse.opening.schema_upgrades import KEEP_HOURS
 
 if TYPE_CHECKING:
     from pipelines.warehouse.warehouse import Warehouse

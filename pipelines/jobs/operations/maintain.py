@@ -73,8 +73,8 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
     from pipelines.jobs.registry.runs import Runs
     from pipelines.spark.session import get_session
     from pipelines.storage import object_stores as stores
-    from pipelines.warehouse import delta_sql as delta
-    from pipelines.warehouse.commit_log import rows_stayed
+    from pipelines.warehouse.delta import sql as delta
+    from pipelines.warehouse.delta.commit_log import rows_stayed
     from pipelines.warehouse.warehouse import Warehouse
 
     if is_uri(options.warehouse):
@@ -195,7 +195,7 @@ def _must_exist(place: str) -> None:
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     from pipelines.storage.object_stores import open_table
-    from pipelines.warehouse.damage import mend
+    from pipelines.warehouse.opening.damage import mend
 
     mend(place, RUNS, -1)
     try:

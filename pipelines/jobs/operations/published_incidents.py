@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.jobs.registry.entries import PUBLISHED, RUNS, UNCHANGED
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
-from pipelines.warehouse.arrow_files import read_table
+from pipelines.warehouse.delta.arrow_files import read_table
 
 _TABLE = "incidents"
 TimeSpan = tuple[datetime | None, datetime | None]

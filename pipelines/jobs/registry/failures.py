@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pipelines.errors import CannotWrite, JobError
 from pipelines.exit_codes import INTERRUPTED, OUR_BUG
 from pipelines.jobs.registry.entries import FAILED, RunEntry
-from pipelines.warehouse.damage import damage_behind
+from pipelines.warehouse.opening.damage import damage_behind
 
 if TYPE_CHECKING:
     from parsers.redaction.pseudonyms import Redaction

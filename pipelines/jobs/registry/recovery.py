@@ -16,11 +16,11 @@ from pipelines.jobs.registry.resume_states import FILE_STATE
 from pipelines.jobs.registry.runs import Runs
 from pipelines.schema.tables import VERSIONED, without_run
 from pipelines.spark.results import fetch_rows
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.commit_log import changing, commits_since, rows_stayed
-from pipelines.warehouse.direct_commit import WriteStamp
-from pipelines.warehouse.predicates import RowScope, among, equals
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.delta.commit_log import changing, commits_since, rows_stayed
+from pipelines.warehouse.rows.predicates import RowScope, among, equals
 from pipelines.warehouse.warehouse import Warehouse
+from pipelines.warehouse.writes.direct_commit import WriteStamp
 
 _OF_FILES: dict[str, tuple[str, RowScope | None]] = {
     "unknown_in_files": ("file", None),

@@ -37,12 +37,12 @@ from pipelines.jobs.registry.entries import (
 from pipelines.jobs.registry.lease import Owner, busy_message, is_alive, work_begins, work_ends
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.arrow_diff import cast_to_schema, read_local
-from pipelines.warehouse.direct_commit import Committer
-from pipelines.warehouse.predicates import RowScope
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.rows import predicates as scopes
+from pipelines.warehouse.rows.arrow_diff import cast_to_schema, read_local
+from pipelines.warehouse.rows.predicates import RowScope
 from pipelines.warehouse.warehouse import Warehouse
+from pipelines.warehouse.writes.direct_commit import Committer
 
 ALIVE_SECONDS = 60.0
 """Interval of heartbeats."""

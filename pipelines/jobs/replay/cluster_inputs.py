@@ -21,7 +21,7 @@ from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.schema.row_conversion import events_of
 from pipelines.transforms.consumed_topics import EVENT_COLUMNS, READ_TOPICS
 from pipelines.transforms.sightings import sightings_of_all
-from pipelines.warehouse.predicates import RowScope, among, equals, is_null
+from pipelines.warehouse.rows.predicates import RowScope, among, equals, is_null
 from pipelines.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)

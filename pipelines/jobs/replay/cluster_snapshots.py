@@ -19,8 +19,8 @@ from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, around, chosen_rows, reaches, times_of
 from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
-from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.predicates import RowScope
+from pipelines.warehouse.rows import predicates as scopes
+from pipelines.warehouse.rows.predicates import RowScope
 from pipelines.warehouse.warehouse import Warehouse
 
 _KEY = "cluster_snapshot_id"

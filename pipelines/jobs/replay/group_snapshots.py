@@ -22,9 +22,9 @@ from models.kafka.groups.bounds import ALLOWED_LATENESS_US
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.transforms.replay_checkpoints import SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
-from pipelines.warehouse import arrow_diff
-from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.predicates import RowScope
+from pipelines.warehouse.rows import arrow_diff
+from pipelines.warehouse.rows import predicates as scopes
+from pipelines.warehouse.rows.predicates import RowScope
 from pipelines.warehouse.warehouse import Warehouse
 
 _US_PER_SECOND = 1_000_000

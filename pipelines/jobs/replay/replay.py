@@ -61,8 +61,8 @@ from pipelines.transforms.replay_checkpoints import (
 )
 from pipelines.transforms.unknown_messages import unknown_messages, unknown_sums
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse import arrow_diff
-from pipelines.warehouse.predicates import NAMES_MAX, RowScope, among, equals, first_among, is_empty, is_null, nothing
+from pipelines.warehouse.rows import arrow_diff
+from pipelines.warehouse.rows.predicates import NAMES_MAX, RowScope, among, equals, first_among, is_empty, is_null, nothing
 from pipelines.warehouse.warehouse import Warehouse
 
 NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}

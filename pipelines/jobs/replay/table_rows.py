@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.read.records import tagged_rows
 from pipelines.transforms.replay_checkpoints import STATE_TABLES
-from pipelines.warehouse import arrow_diff
-from pipelines.warehouse.predicates import RowScope
+from pipelines.warehouse.rows import arrow_diff
+from pipelines.warehouse.rows.predicates import RowScope
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.warehouse.arrow_diff import to_frame
+from pipelines.warehouse.rows.arrow_diff import to_frame
 
 
 @dataclass(frozen=True, slots=True)

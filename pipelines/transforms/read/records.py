@@ -29,7 +29,7 @@ from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.transforms.read import file_splits as parts_of_files
 from pipelines.transforms.read.file_splits import is_cut, measure_splits, parse_parts
 from pipelines.transforms.read.line_counts import count_lines
-from pipelines.warehouse.arrow_diff import to_frame
+from pipelines.warehouse.rows.arrow_diff import to_frame
 
 
 def parse_files(

@@ -17,9 +17,9 @@ from pipelines.analysis import in_process as local
 from pipelines.analysis.stages import note_reader
 from pipelines.schema.row_conversion import events_of
 from pipelines.schema.tables import without_run
-from pipelines.warehouse import arrow_diff
+from pipelines.warehouse.rows import arrow_diff
 from tests.pipelines.site import Site
-from tests.pipelines.warehouse.test_migrations import stamp
+from tests.pipelines.warehouse.opening.test_migrations import stamp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

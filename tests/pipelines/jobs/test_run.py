@@ -22,7 +22,7 @@ from pipelines.errors import CannotWrite, GateFailed, NeedsRebuild, NothingReada
 from pipelines.jobs.ingest import ingest
 from pipelines.jobs.registry.runs import Owner, RunEntry, Runs
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse import arrow_diff
+from pipelines.warehouse.rows import arrow_diff
 from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.crash.loop import OF_RUNS

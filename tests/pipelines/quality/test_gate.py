@@ -21,7 +21,7 @@ from pipelines.quality.checks import checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
 from pipelines.schema.tables import TABLES, Column, Table
-from pipelines.warehouse import arrow_diff
+from pipelines.warehouse.rows import arrow_diff
 from tests.conftest import LONG
 from tests.pipelines.quality.suites import checked_tables
 

@@ -15,7 +15,7 @@ from pipelines.quality.checks import checks_of
 from pipelines.quality.gate import Validation, all_hold, run_gate
 from pipelines.quality.local_rules import VIEW, LocalTables
 from pipelines.schema.tables import TABLES, without_run
-from pipelines.warehouse import arrow_diff
+from pipelines.warehouse.rows import arrow_diff
 from tests.conftest import LONG
 from tests.pipelines.quality.suites import checked_tables
 from tests.pipelines.quality.test_gate import BROKEN, GOOD, row

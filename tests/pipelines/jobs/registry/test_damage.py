@@ -15,7 +15,8 @@ import pytest
 from pipelines.cli.main import main
 from pipelines.errors import CannotWrite, DamagedWarehouse
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse import direct_commit, table_opening
+from pipelines.warehouse.opening import table_opening
+from pipelines.warehouse.writes import direct_commit
 from tests.conftest import LONG
 from tests.pipelines.jobs.registry.test_full_disk import small_files
 from tests.pipelines.site import Site

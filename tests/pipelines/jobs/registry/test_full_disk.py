@@ -13,7 +13,7 @@ import pytest
 from pipelines.errors import CannotWrite
 from pipelines.jobs.operations.maintain import MaintainOptions, maintain
 from pipelines.jobs.registry.runs import Runs
-from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta import sql as delta
 from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.pipelines.jobs.test_run import OTHER_GROUP

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta import sql as delta
 from tests.conftest import LONG
 from tests.pipelines.jobs.test_run import OTHER_GROUP, Killed, killed_before, rebuilt_otherwise
 from tests.pipelines.site import Site

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.jobs.registry.entries import PUBLISHED, RUNS, RunEntry
 from pipelines.jobs.registry.runs import Runs
-from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta import sql as delta
 from pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

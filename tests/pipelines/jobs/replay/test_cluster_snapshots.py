@@ -22,7 +22,7 @@ from pipelines.jobs.replay import cluster_snapshots
 from pipelines.jobs.run_options import RunOutcome
 from pipelines.transforms.outage_replay import OutageReplay
 from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary, CheckpointRules
-from pipelines.warehouse.delta_sql import micros_of
+from pipelines.warehouse.delta.sql import micros_of
 from tests.conftest import LONG
 from tests.pipelines import losses
 from tests.pipelines.losses import START, name_of

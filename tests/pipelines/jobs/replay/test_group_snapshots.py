@@ -29,7 +29,7 @@ from pipelines.jobs.run_options import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
 from pipelines.transforms.replay_checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules, CheckpointSeal
 from pipelines.versions import catalogue_version, model_version
-from pipelines.warehouse.delta_sql import micros_of
+from pipelines.warehouse.delta.sql import micros_of
 from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.pipelines.site import Site

@@ -14,11 +14,11 @@ import pytest
 from pipelines.errors import WarehouseBusy
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.direct_commit import Committer, commit_rows
-from pipelines.warehouse.predicates import among
-from tests.pipelines.warehouse.test_arrow_diff import NAME, arrow, incident
-from tests.pipelines.warehouse.test_migrations import allocation, stamp, stored
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.rows.predicates import among
+from pipelines.warehouse.writes.direct_commit import Committer, commit_rows
+from tests.pipelines.warehouse.opening.test_migrations import allocation, stamp, stored
+from tests.pipelines.warehouse.rows.test_arrow_diff import NAME, arrow, incident
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +125,7 @@ def test_only_files_with_changed_rows_are_rewritten(warehouse: Opened) -> None:
 
 def test_files_stop_growing(warehouse: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows of which the last one changes each time, old ones are rewritten only after Spark has joined all files."""
-    monkeypatch.setattr("pipelines.warehouse.direct_commit.MERGED_ROWS_MAX", 4)
+    monkeypatch.setattr("pipelines.warehouse.writes.direct_commit.MERGED_ROWS_MAX", 4)
     place = warehouse(NAME)
     written = list[int]()
     for number in range(1, 40):
@@ -194,6 +194,6 @@ def test_a_full_disk_is_told_by_spark(warehouse: Opened, monkeypatch: pytest.Mon
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
     rows, log = place.rows.as_arrow(NAME), place.tables.delta_table(NAME)
     assert log is not None
-    monkeypatch.setattr("pipelines.warehouse.direct_commit.put_commit", full)
+    monkeypatch.setattr("pipelines.warehouse.writes.direct_commit.put_commit", full)
     assert not commit_rows(log, TABLES[NAME], rows, Committer("run-2"))
     assert len(list(Path(place.tables.path(NAME)).glob("*.parquet"))) == 1

@@ -10,11 +10,11 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql.types import StructType
 
 from pipelines.schema.tables import Table
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.damage import DISPOSABLE, mend
-from pipelines.warehouse.delta_files import set_aside
-from pipelines.warehouse.delta_tables import DeltaTables
-from pipelines.warehouse.schema_upgrades import ExistingTable, bring_up_to_date, create
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.delta.files import set_aside
+from pipelines.warehouse.delta.tables import DeltaTables
+from pipelines.warehouse.opening.damage import DISPOSABLE, mend
+from pipelines.warehouse.opening.schema_upgrades import ExistingTable, bring_up_to_date, create
 
 _log = logging.getLogger(__name__)
 

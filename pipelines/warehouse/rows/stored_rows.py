@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 
 from pipelines.schema.tables import TABLES
 from pipelines.spark.results import fetch_rows
-from pipelines.warehouse import arrow_diff
-from pipelines.warehouse.delta_tables import DeltaTables
-from pipelines.warehouse.first_times import DerivedColumns, firsts_by_spark
-from pipelines.warehouse.predicates import RowScope
+from pipelines.warehouse.delta.tables import DeltaTables
+from pipelines.warehouse.rows import arrow_diff
+from pipelines.warehouse.rows.first_times import DerivedColumns, firsts_by_spark
+from pipelines.warehouse.rows.predicates import RowScope
 
 
 class StoredRows:

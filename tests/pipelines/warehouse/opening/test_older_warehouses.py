@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from pipelines.errors import NeedsRebuild
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY
+from pipelines.warehouse.opening.migrations import TABLES_VERSION, VERSION_PROPERTY
 from pipelines.warehouse.warehouse import Warehouse
 from pipelines.warehouse.warehouse_reader import WarehouseReader
 from tests.conftest import LONG, ROOT

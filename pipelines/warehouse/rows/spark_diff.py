@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StructField, StructType
 
 from pipelines.schema.tables import Table
-from pipelines.warehouse import arrow_diff
-from pipelines.warehouse.delta_sql import quote
+from pipelines.warehouse.delta.sql import quote
+from pipelines.warehouse.rows import arrow_diff
 
 RUN_ID_COLUMN = "run_id"
 ACTION, OLD = "_action", "_old"

@@ -15,9 +15,9 @@ from deltalake import DeltaTable
 from models.rows import Incident
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import TABLES, without_run
-from pipelines.warehouse import arrow_diff
+from pipelines.warehouse.rows import arrow_diff
 from tests.conftest import LONG
-from tests.pipelines.warehouse.test_migrations import AT, allocation, frame, stamp, stored
+from tests.pipelines.warehouse.opening.test_migrations import AT, allocation, frame, stamp, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,8 +73,8 @@ def test_what_is_equal_is_not_written_again(before: dict[str, Any], after: dict[
 def test_a_slice_is_replaced_however_many_rows_there_are(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    from pipelines.warehouse.predicates import equals
-    from pipelines.warehouse.spark_diff import Watch
+    from pipelines.warehouse.rows.predicates import equals
+    from pipelines.warehouse.rows.spark_diff import Watch
 
     place = warehouse(NAME)
     clients = ["same", "changed", "gone"]
@@ -128,7 +128,7 @@ def test_rows_that_were_final_are_not_looked_for(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """The condition on what is replaced holds in each way to write: a list and a word of it, a time that may be missing."""
-    from pipelines.warehouse import predicates as scopes
+    from pipelines.warehouse.rows import predicates as scopes
 
     def rows(*incidents: Incident) -> pa.Table:
         return pa.Table.from_batches([to_batch("incidents", incidents)])
@@ -161,7 +161,7 @@ def test_of_many_rows_the_latest_are_written_into_small_files(
     """The next run changes those, and writes anew what else is in their files."""
     monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", 20)
     for name, value in {"_FILE_ROWS": 100, "_LATEST_ROWS": 40, "_LATEST_FILES": 4, "_PARTS_MAX": parts}.items():
-        monkeypatch.setattr(f"pipelines.warehouse.spark_diff.{name}", value)
+        monkeypatch.setattr(f"pipelines.warehouse.rows.spark_diff.{name}", value)
     place = warehouse("incidents")
     finals = [None if number < still_open else number for number in range(300)]
     rows = pa.Table.from_batches([to_batch("incidents", [incident("g", number, at) for number, at in enumerate(finals)])])
@@ -213,8 +213,8 @@ def test_the_same_replacement_is_not_applied_twice(warehouse: Callable[..., Ware
 
 @pytest.mark.spark
 def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -> None:
-    from pipelines.warehouse import predicates as scopes
-    from pipelines.warehouse.predicates import RowScope
+    from pipelines.warehouse.rows import predicates as scopes
+    from pipelines.warehouse.rows.predicates import RowScope
 
     rows = pa.table(
         {
@@ -267,7 +267,7 @@ def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehou
     "most", [arrow_diff.LOCAL_ROWS_MAX, pytest.param(3, marks=LONG), 1], ids=["all are few", "those looked for are few", "none are few"]
 )
 def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    from pipelines.warehouse.predicates import among, equals
+    from pipelines.warehouse.rows.predicates import among, equals
 
     place = warehouse(NAME)
     for number in range(4):  # a file each

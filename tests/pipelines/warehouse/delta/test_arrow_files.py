@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pipelines.warehouse import arrow_files
-from pipelines.warehouse.arrow_files import mapped, read_mapped
+from pipelines.warehouse.delta import arrow_files
+from pipelines.warehouse.delta.arrow_files import mapped, read_mapped
 
 ROWS = pa.table({"path": [f"logs/{number}" for number in range(20_000)], "size": range(20_000)})
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from pyspark.sql import functions as F
 
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.delta_tables import DeltaTables
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.delta.tables import DeltaTables
 
 ROWS_STAY = frozenset(
     [

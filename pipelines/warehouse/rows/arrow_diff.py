@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.schema.columns import Table
-from pipelines.warehouse.arrow_files import arrow_file_system
-from pipelines.warehouse.first_times import FIRST_AT, DerivedColumns, firsts_of, time_of
-from pipelines.warehouse.predicates import RowScope
+from pipelines.warehouse.delta.arrow_files import arrow_file_system
+from pipelines.warehouse.rows.first_times import FIRST_AT, DerivedColumns, firsts_of, time_of
+from pipelines.warehouse.rows.predicates import RowScope
 
 LOCAL_ROWS_MAX = 50_000
 """Maximum number of rows processed in the driver instead of Spark."""

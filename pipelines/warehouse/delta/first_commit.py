@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from pipelines.warehouse.delta_files import put_commit
+from pipelines.warehouse.delta.files import put_commit
 
 CONSTRAINT_PREFIX = "delta.constraints."
 _LEGACY = {"minReaderVersion": 1, "minWriterVersion": 2}

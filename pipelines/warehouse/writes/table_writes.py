@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from pipelines.errors import WarehouseBusy
 from pipelines.schema.tables import TABLES, Table
 from pipelines.spark.scoped_settings import conf_overridden
-from pipelines.warehouse import arrow_diff
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.delta_tables import DeltaTables
-from pipelines.warehouse.direct_commit import Committer, WriteStamp, commit_rows, writes_plainly
-from pipelines.warehouse.predicates import RowScope
-from pipelines.warehouse.spark_diff import ACTION, DELETE, FINAL, RUN_ID_COLUMN, as_declared
-from pipelines.warehouse.table_versions import TableVersions
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.delta.tables import DeltaTables
+from pipelines.warehouse.rows import arrow_diff
+from pipelines.warehouse.rows.predicates import RowScope
+from pipelines.warehouse.rows.spark_diff import ACTION, DELETE, FINAL, RUN_ID_COLUMN, as_declared
+from pipelines.warehouse.writes.direct_commit import Committer, WriteStamp, commit_rows, writes_plainly
+from pipelines.warehouse.writes.table_versions import TableVersions
 
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta import sql as delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,11 +17,10 @@ from pipelines.errors import WarehouseBusy
 from pipelines.schema.tables import Table
 from pipelines.spark.caching import persist_on_disk
 from pipelines.spark.results import fetch_rows
-from pipelines.warehouse import arrow_diff
-from pipelines.warehouse.delta_tables import DeltaTables
-from pipelines.warehouse.direct_commit import WriteStamp
-from pipelines.warehouse.predicates import NAMES_MAX, RowScope, among
-from pipelines.warehouse.spark_diff import (
+from pipelines.warehouse.delta.tables import DeltaTables
+from pipelines.warehouse.rows import arrow_diff
+from pipelines.warehouse.rows.predicates import NAMES_MAX, RowScope, among
+from pipelines.warehouse.rows.spark_diff import (
     ACTION,
     DELETE,
     INSERT,
@@ -37,9 +36,10 @@ from pipelines.warehouse.spark_diff import (
     rows_to_change,
     unstamped,
 )
-from pipelines.warehouse.stored_rows import StoredRows
-from pipelines.warehouse.table_versions import TableVersions
-from pipelines.warehouse.table_writes import TableWriter, keys_decide_scope
+from pipelines.warehouse.rows.stored_rows import StoredRows
+from pipelines.warehouse.writes.direct_commit import WriteStamp
+from pipelines.warehouse.writes.table_versions import TableVersions
+from pipelines.warehouse.writes.table_writes import TableWriter, keys_decide_scope
 
 _TRIES = 3
 

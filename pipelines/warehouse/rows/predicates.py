@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from pipelines.schema.columns import INSTANT
-from pipelines.warehouse.delta_sql import quote, sql_text
+from pipelines.warehouse.delta.sql import quote, sql_text
 
 NAMES_MAX = 2_000
 """Maximum number of rows selected by name.

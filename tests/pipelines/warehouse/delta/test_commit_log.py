@@ -13,7 +13,7 @@ from pipelines.errors import WarehouseBusy
 from pipelines.jobs.ingest.ingest import ingest
 from pipelines.jobs.operations.maintain import MaintainOptions, maintain
 from pipelines.schema.tables import TABLES, VERSIONED
-from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta import sql as delta
 from tests.compare_paths import published as published_versions
 from tests.conftest import LONG
 from tests.pipelines.jobs.test_run import OTHER_GROUP, Killed, killed_before, rebuilt_otherwise

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.schema.tables import TABLES
 from pipelines.storage.uris import is_uri, warehouse_uri
-from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta import sql as delta
 
 
 class DeltaTables:

@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 from pipelines.errors import TableMismatch
 from pipelines.schema.columns import INSTANT
 from pipelines.schema.tables import Table
-from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.first_commit import CONSTRAINT_PREFIX, commit_creation
-from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
+from pipelines.warehouse.delta import sql as delta
+from pipelines.warehouse.delta.first_commit import CONSTRAINT_PREFIX, commit_creation
+from pipelines.warehouse.opening.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 
 _log = logging.getLogger(__name__)
 

@@ -26,12 +26,12 @@ import pyarrow.parquet as pq
 
 from pipelines.crash_points import crash_point
 from pipelines.schema.tables import Column, Table
-from pipelines.warehouse.arrow_diff import RowKey, cast_to_schema, drop_keys, restricted
-from pipelines.warehouse.arrow_files import arrow_file_system
-from pipelines.warehouse.delta_files import put_commit
-from pipelines.warehouse.first_commit import FEATURES
-from pipelines.warehouse.predicates import RowScope
-from pipelines.warehouse.schema_upgrades import declared_properties, indexed_columns
+from pipelines.warehouse.delta.arrow_files import arrow_file_system
+from pipelines.warehouse.delta.files import put_commit
+from pipelines.warehouse.delta.first_commit import FEATURES
+from pipelines.warehouse.opening.schema_upgrades import declared_properties, indexed_columns
+from pipelines.warehouse.rows.arrow_diff import RowKey, cast_to_schema, drop_keys, restricted
+from pipelines.warehouse.rows.predicates import RowScope
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

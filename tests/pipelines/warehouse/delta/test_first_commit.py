@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from pipelines.schema.tables import TABLES, Table
-from pipelines.warehouse import delta_files, first_commit
-from pipelines.warehouse.schema_upgrades import create
+from pipelines.warehouse.delta import files as delta_files
+from pipelines.warehouse.delta import first_commit
+from pipelines.warehouse.opening.schema_upgrades import create
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,8 @@ from pathlib import Path
 from pipelines.errors import DamagedWarehouse, JobError
 from pipelines.schema.tables import TABLES
 from pipelines.storage.uris import is_uri, warehouse_uri
-from pipelines.warehouse.delta_files import LOG_FOLDER, DeltaFiles, set_aside, set_commit_aside, why_no_parquet
-from pipelines.warehouse.migrations import RETIRED
+from pipelines.warehouse.delta.files import LOG_FOLDER, DeltaFiles, set_aside, set_commit_aside, why_no_parquet
+from pipelines.warehouse.opening.migrations import RETIRED
 
 _log = logging.getLogger(__name__)
 _NAMED = 3

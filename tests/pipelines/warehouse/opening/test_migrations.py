@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 
 from pipelines.errors import ConcurrentWrite, TableMismatch
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY
+from pipelines.warehouse.opening.migrations import TABLES_VERSION, VERSION_PROPERTY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pipelines.warehouse.direct_commit import WriteStamp
     from pipelines.warehouse.warehouse import Warehouse
+    from pipelines.warehouse.writes.direct_commit import WriteStamp
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +27,7 @@ AT = datetime(2024, 3, 31, 1, 2, 3, 456789, tzinfo=UTC)
 
 
 def stamp(number: int) -> WriteStamp:
-    from pipelines.warehouse.direct_commit import WriteStamp
+    from pipelines.warehouse.writes.direct_commit import WriteStamp
 
     return WriteStamp(f"run-{number}", number, "test/1")
 
@@ -212,7 +212,7 @@ def test_only_rows_that_differ_are_written(spark: SparkSession, warehouse: Calla
 
 
 def test_rows_outside_the_slice_stay(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
-    from pipelines.warehouse.predicates import among, equals
+    from pipelines.warehouse.rows.predicates import among, equals
 
     place = warehouse("allocation_changes")
     groups = ["g", "o'x`y", "gone"]

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pipelines.errors import ConcurrentWrite
 from pipelines.schema.tables import VERSIONED
-from pipelines.warehouse.commit_log import changing, commits_since
-from pipelines.warehouse.delta_tables import DeltaTables
+from pipelines.warehouse.delta.commit_log import changing, commits_since
+from pipelines.warehouse.delta.tables import DeltaTables
 
 METADATA_THREADS = 4
 """Tables opened at once, because opening waits for small metadata jobs."""

@@ -1,0 +1,4 @@
+"""Delta tables as such: their places, files, commits, and statements.
+
+Imports `schema`, `spark` and `storage`, nothing else of the warehouse. Start with `tables`.
+"""
