@@ -471,7 +471,6 @@ REACHED_INSIDE = {
     "tests/pipelines/analysis/test_replay_failures.py": {"_GroupHistory"},
     "tests/pipelines/jobs/operations/test_maintain.py": {"_error_text"},
     "tests/pipelines/jobs/operations/test_operation.py": {"_append"},
-    "tests/pipelines/jobs/registry/test_damage.py": {"_create"},
     "tests/pipelines/spark/test_filesystem.py": {"_beginnings", "_served"},
     "tests/pipelines/storage/test_object_stores.py": {"_parts", "_store", "_warn"},
     "tests/pipelines/warehouse/test_catalog_names.py": {"_taken"},

@@ -18,9 +18,9 @@ from pipelines.schema.tables import TABLES
 from pipelines.warehouse.delta.tables import DeltaTables
 from pipelines.warehouse.opening.damage import remove_retired
 from pipelines.warehouse.opening.table_opening import open_table
+from pipelines.warehouse.rows.current_rows import CurrentRows
 from pipelines.warehouse.rows.predicates import RowScope
 from pipelines.warehouse.rows.spark_diff import RowChanges, Watch
-from pipelines.warehouse.rows.stored_rows import StoredRows
 from pipelines.warehouse.writes.direct_commit import WriteStamp
 from pipelines.warehouse.writes.replacement import Replacement
 from pipelines.warehouse.writes.table_versions import METADATA_THREADS, TableVersions
@@ -32,7 +32,7 @@ class Warehouse:
 
     def __init__(self, spark: SparkSession, place: str) -> None:
         self.tables = DeltaTables(spark, place)
-        self.rows = StoredRows(self.tables)
+        self.rows = CurrentRows(self.tables)
         self.versions = TableVersions(self.tables)
         self.writer = TableWriter(self.tables, self.versions)
 

@@ -73,7 +73,6 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
     from pipelines.jobs.registry.runs import Runs
     from pipelines.spark.session import get_session
     from pipelines.storage import object_stores as stores
-    from pipelines.warehouse.delta import sql as delta
     from pipelines.warehouse.delta.commit_log import rows_stayed
     from pipelines.warehouse.warehouse import Warehouse
 
@@ -101,12 +100,8 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
         done = MaintenanceResult()
         with register.alive(entry):
-            for name, table in TABLES.items():
-                delta.cluster(warehouse.spark, warehouse.tables.path(name), table.clustering)
-                counts = _count_files(warehouse, name)
-                done.files[name] = (
-                    (counts.named, counts.named) if counts is not None and counts.named < 2 else warehouse.writer.optimize(name)
-                )
+            for name in TABLES:
+                done.files[name] = _compact(warehouse, name)
                 if redacted:
                     keep_entries(warehouse, name, options.keep_hours)
             oldest = datetime.now(UTC) - options.runs_for
@@ -120,9 +115,8 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
     if redacted:
         # Readers may still be about to open the previously published versions.
         for name in TABLES:
-            remove_entries(
-                warehouse.tables.path(name), before.table_versions[name] if name in before.table_versions else warehouse.tables.latest(name)
-            )
+            version = before.table_versions.get(name)
+            remove_entries(warehouse.tables.path(name), warehouse.tables.latest(name) if version is None else version)
     return done
 
 
@@ -152,6 +146,15 @@ def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime)
         return 0  # delta-rs has no driver for this store, so no alert was ever sent
     register.forget_sent(names)
     return len(names)
+
+
+def _compact(warehouse: Warehouse, name: str) -> tuple[int, int]:
+    """Cluster and compact a table; return its number of files before and after."""
+    from pipelines.warehouse.delta import sql as delta
+
+    delta.cluster(warehouse.spark, warehouse.tables.path(name), TABLES[name].clustering)
+    counts = _count_files(warehouse, name)
+    return (counts.named, counts.named) if counts is not None and counts.named < 2 else warehouse.writer.optimize(name)
 
 
 def _vacuum(warehouse: Warehouse, hours: int) -> None:

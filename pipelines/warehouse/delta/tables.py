@@ -24,7 +24,7 @@ class DeltaTables:
         return f"{self.uri}/{TABLES[name].path}"
 
     def delta_table(self, name: str) -> DeltaTable | None:
-        """Current state of a local table, read without Spark; None for a remote or missing table."""
+        """Read a local table without Spark; None if remote or missing."""
         if not self.is_local:
             return None
         try:

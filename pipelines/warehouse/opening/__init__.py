@@ -1,4 +1,4 @@
-"""Opening of tables: missing ones are created, older ones upgraded, damaged ones mended or refused.
+"""Opening of tables: creation, upgrades, and what is damaged.
 
 Imports `delta`. Start with `table_opening`.
 """

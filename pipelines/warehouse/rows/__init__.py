@@ -1,4 +1,4 @@
 """Rows of tables: scopes, reading, and what differs from those stored.
 
-Imports `delta`. Start with `stored_rows`.
+Imports `delta`. Start with `current_rows`.
 """

@@ -19,6 +19,7 @@ from pipelines.spark.caching import persist_on_disk
 from pipelines.spark.results import fetch_rows
 from pipelines.warehouse.delta.tables import DeltaTables
 from pipelines.warehouse.rows import arrow_diff
+from pipelines.warehouse.rows.current_rows import CurrentRows
 from pipelines.warehouse.rows.predicates import NAMES_MAX, RowScope, among
 from pipelines.warehouse.rows.spark_diff import (
     ACTION,
@@ -36,7 +37,6 @@ from pipelines.warehouse.rows.spark_diff import (
     rows_to_change,
     unstamped,
 )
-from pipelines.warehouse.rows.stored_rows import StoredRows
 from pipelines.warehouse.writes.direct_commit import WriteStamp
 from pipelines.warehouse.writes.table_versions import TableVersions
 from pipelines.warehouse.writes.table_writes import TableWriter, keys_decide_scope
@@ -126,7 +126,7 @@ class Replacement:
         wanted = as_declared(rows, unstamped(self.table))
         if self.versions.is_known_empty(self.table.name):
             return RowChanges(inserted=self._fill(wanted.withColumn(RUN_ID_COLUMN, F.lit(self.stamp.run_id)), count))
-        present = StoredRows(self.tables).within(self.table.name, self.scope)
+        present = CurrentRows(self.tables).within(self.table.name, self.scope)
         if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
             return RowChanges()
         differing = persist_on_disk(rows_to_change(self.table, wanted, present, is_old=self.watch is not None))

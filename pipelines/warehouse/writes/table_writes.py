@@ -1,4 +1,7 @@
-"""Single commits of a run to a table, by Spark or, where few rows are local, without it."""
+"""Single commits of a run to a table.
+
+Few rows of a local table are committed without Spark.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,9 @@ class TableWriter:
     def write_one_file(
         self, delta_table: DeltaTable | None, name: str, rows: pa.Table, stamp: WriteStamp, part: str, replaced: str | None = None
     ) -> None:
-        """Write rows by Spark, in one file, instead of those that the SQL condition `replaced` selects.
+        """Write rows by Spark, in one file.
 
-        Raises WarehouseBusy if another commit followed the version of `delta_table`.
+        They take the place of those that the SQL condition `replaced` selects. Raises WarehouseBusy if another commit followed the version of `delta_table`.
         """
         if delta_table is not None and self._tables.latest(name) != delta_table.version():
             raise self._busy(name)

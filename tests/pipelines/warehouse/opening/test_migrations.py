@@ -88,7 +88,7 @@ def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession
 
     place.replace(name, frame(spark, allocation("g", "1")), stamp(1))
     place.replace(name, frame(spark, allocation("g", "1"), allocation("g", "2", confidence=0.75)), stamp(1), part="/more")
-    other.optimize(name)  # changes no row
+    other.writer.optimize(name)  # changes no row
     assert place.versions.current() == {name: 3}
     others_write(2)
     with pytest.raises(ConcurrentWrite, match="somebody else writes to this table, too; nothing is published"):
@@ -103,7 +103,7 @@ def test_what_somebody_else_wrote_before_is_not_published_where_it_is_what_was_t
     spark: SparkSession, warehouse: Callable[..., Warehouse]
 ) -> None:
     name = "allocation_changes"
-    warehouse(name).append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1")), stamp(1))
+    warehouse(name).writer.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1")), stamp(1))
     place, other = warehouse(name), warehouse(name)
     both = frame(spark, allocation("g", "1"), allocation("g", "2"))
     other.replace(name, both, stamp(2))
@@ -184,7 +184,7 @@ def test_equal_content_is_not_written_again(spark: SparkSession, warehouse: Call
     turned = allocation("g", "1", alternatives={"unknown": 0.25, "broker_up": 0.25})
     assert not place.replace("allocation_changes", frame(spark, turned), stamp(2))
     assert place.versions.current() == {"allocation_changes": 1}
-    assert warehouse("allocation_changes").current_versions() == {"allocation_changes": 1}
+    assert warehouse("allocation_changes").versions.current() == {"allocation_changes": 1}
 
 
 def test_no_rows_make_no_version(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:

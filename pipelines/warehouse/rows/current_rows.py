@@ -16,7 +16,7 @@ from pipelines.warehouse.rows.first_times import DerivedColumns, firsts_by_spark
 from pipelines.warehouse.rows.predicates import RowScope
 
 
-class StoredRows:
+class CurrentRows:
     """Current rows of the tables, by table and scope."""
 
     def __init__(self, tables: DeltaTables) -> None:
