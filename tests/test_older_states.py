@@ -16,6 +16,7 @@ import pytest
 
 from models.events import Event
 from models.incidents import fault_facts, headline_facts
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.outages.outage_stage import OutageStage
 from models.kafka.partitions.broker_clocks import BrokerClocks
@@ -46,12 +47,17 @@ def test_a_replay_goes_on_from_an_older_state(older: dict[str, Any], samples: Pa
             except UnreadableState as refusal:  # classes have other fields since: the job replays from the beginning then
                 resumed.append(refusal)
 
+    def resumed_memory(of: GroupMemory) -> GroupMemory:
+        return GroupMemory.resumed(of.cluster, of.group, of.facts, older["state"], of.limits)
+
     class ResumedGroup(GroupStage):
         def feed(self, event: Event) -> None:
             go_on(
                 self,
-                (self.group, self.event_count),
-                lambda: GroupStage.resumed(self.cluster, self.group, self.facts, older["state"], self.limits),
+                (self.memory.group, self.event_count),
+                lambda: GroupStage(
+                    GroupMemory.resumed(self.memory.cluster, self.memory.group, self.memory.facts, older["state"], self.memory.limits)
+                ),
             )
             super().feed(event)
 
@@ -83,7 +89,7 @@ def test_names_of_before_stand_for_classes_of_today(older: dict[str, Any]) -> No
 
 def _become(stage: Any, other: Any) -> None:
     if isinstance(other, GroupStage):
-        other.rows.final = stage.rows.final  # those rows are written by then
+        other.memory.rows.final = stage.memory.rows.final  # those rows are written by then
     for name in type(other).__slots__:
         if name != "final":  # as are those of partitions
             setattr(stage, name, getattr(other, name))
@@ -114,7 +120,7 @@ NOT_WRITTEN = {"ClusterFacts", "PartitionStage"} | OF_FINAL_ROWS | PARTS
 
 
 def test_all_that_states_may_hold_has_a_name() -> None:
-    roots = (GroupStage, OutageStage, BrokerClocks)
+    roots = (GroupMemory, OutageStage, BrokerClocks)
     found = {each for root in roots for each in held(root, set())} - set(roots[:2])
     missing = []
     for each in found:

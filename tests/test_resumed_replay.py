@@ -12,6 +12,7 @@ from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups import bounds
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.state_codec import UnreadableState
@@ -28,9 +29,10 @@ class Interrupted(GroupStage):
     times = 0
 
     def feed(self, event: Event) -> None:
-        if event.order_us > self._now and self.draw.random() < 0.2:
-            resumed = GroupStage.resumed(self.cluster, self.group, self.facts, self.state(), self.limits)
-            resumed.rows.final = self.rows.final  # those rows are written by then
+        if event.order_us > self.memory.now and self.draw.random() < 0.2:
+            memory = self.memory
+            resumed = GroupStage(GroupMemory.resumed(memory.cluster, memory.group, memory.facts, self.state(), memory.limits))
+            resumed.memory.rows.final = memory.rows.final  # those rows are written by then
             for name in GroupStage.__slots__:
                 setattr(self, name, getattr(resumed, name))
             Interrupted.times += 1
@@ -101,7 +103,7 @@ def test_made_up_logs(scenario: str, version: str, tmp_path: Path, monkeypatch: 
 def test_what_is_no_state_of_a_group_is_refused() -> None:
     for text in ("", "[1,[],[],7]", '[1,[],[["dict"]],[0]]'):
         with pytest.raises(UnreadableState):
-            GroupStage.resumed("c", "g", ClusterFacts("c"), text)
+            GroupStage(GroupMemory.resumed("c", "g", ClusterFacts("c"), text))
 
 
 def test_lines_that_name_no_group_are_taken_once() -> None:
@@ -114,9 +116,9 @@ def test_lines_that_name_no_group_are_taken_once() -> None:
 
     before, after = (told("ClientCoordinatorLost", at, why="disconnected") for at in (5, 15))
     facts = ClusterFacts("c", attributed_events={"g": [before, after]})
-    stage = GroupStage("c", "g", facts)
+    stage = GroupStage(GroupMemory("c", "g", facts))
     stage.feed(told("ClientJoining", 10))
-    resumed = GroupStage.resumed("c", "g", facts, stage.state())
+    resumed = GroupStage(GroupMemory.resumed("c", "g", facts, stage.state()))
     for each in (stage, resumed):
         each.feed(told("ClientJoining", 20))
         assert (each.event_count, each.row_count) == (4, 0)

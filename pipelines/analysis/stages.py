@@ -16,6 +16,7 @@ from models.events import Event, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
 from models.kafka.cluster.log_ends import LogEnds
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.observations.attribution import ClientSighting, Sightings, unattributed_troubles
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
@@ -224,8 +225,8 @@ class GuardedStage:
         return GroupHistory()
 
 
-MakeStage = Callable[[str, str, ClusterFacts, Limits], GroupStage]
-"""Makes the stage of a group from cluster, group, facts and limits."""
+MakeStage = Callable[[GroupMemory], GroupStage]
+"""Makes the stage of a group from its memory, which is empty."""
 
 
 def group_histories(
@@ -259,7 +260,7 @@ def group_histories(
                 note_reader(readers, cluster, event)
             stage = stages.get(cluster)
             if stage is None:
-                made = (make_stage or GroupStage)(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
+                made = (make_stage or GroupStage)(GroupMemory(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits))
                 stage = stages[cluster] = GuardedStage(cluster, group, made)
             stage.feed(event, stage.stage.feed)
         for cluster, stage in stages.items():

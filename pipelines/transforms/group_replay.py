@@ -21,6 +21,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from models.clear_names import learn_names
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.state_codec import UnreadableState
@@ -93,16 +94,16 @@ class GroupReplay:
         stored, events = split_checkpoint(batches)
         seal = CheckpointSeal(self.redaction)
         try:
-            resumed = None if stored is None else GroupStage.resumed(cluster, group, facts, seal.open(stored), self.limits)
+            resumed = None if stored is None else GroupMemory.resumed(cluster, group, facts, seal.open(stored), self.limits)
         except UnreadableState:  # the events that follow do not contain what was in the checkpoint
             yield {SNAPSHOTS: [unreadable(cluster, group)]}
             return
-        stage = None if resumed is None else GuardedStage(cluster, group, resumed)
+        stage = None if resumed is None else GuardedStage(cluster, group, GroupStage(resumed))
         taking = CheckpointRecorder(cluster, group, self.boundaries.get(cluster, ()), self.rules, seal)
         for batch in _opened(events, self.redaction, seal.learn):
             for event in events_of(batch, self.node_of):
                 if event.name not in ROCKET_EVENTS:
-                    stage = stage or GuardedStage(cluster, group, self.make_stage(cluster, group, facts, self.limits))
+                    stage = stage or GuardedStage(cluster, group, self.make_stage(GroupMemory(cluster, group, facts, self.limits)))
                     stage.feed(event, partial(taking.feed, stage.stage))
             if stage is not None:
                 yield from (rows_by_table(history, HISTORY_TABLES) for history in stage.drain_final())

@@ -14,6 +14,7 @@ from models import weights
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups import bounds
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
@@ -169,11 +170,11 @@ def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_
             upto = events[count].order_us - 1
             if upto < events[count - 1].order_us:
                 continue
-            stage = GroupStage("c", "g", FACTS)
+            stage = GroupStage(GroupMemory("c", "g", FACTS))
             for event in events[:count]:
                 stage.feed(event)
             stage.advance_to(upto)
-            resumed = GroupStage.resumed("c", "g", FACTS, stage.state())
+            resumed = GroupStage(GroupMemory.resumed("c", "g", FACTS, stage.state()))
             for event in events[count:]:
                 resumed.feed(event)
             told = all_rows(resumed.close())
@@ -182,7 +183,7 @@ def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_
 
 
 def test_a_state_is_as_large_as_what_is_open() -> None:
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     sizes = []
     for generation in range(1, 200):
         for event in rebalance(generation * 2_000, generation, f"m-{generation}", "1"):
@@ -208,16 +209,16 @@ def test_the_rebalances_of_an_episode_are_final_together_ten_minutes_after_the_l
 
 def test_members_and_states_are_final_before_the_episode_is_over() -> None:
     events = [event for generation in range(1, 41) for event in rebalance(generation * 60, generation, f"m-{generation % 3}", "1")]
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     for event in events:
         stage.feed(event)
-    [released] = [stage.rows.final]
+    [released] = [stage.memory.rows.final]
     assert not released.rebalances
     assert {row.final_at is None for row in (*released.rebalance_members, *released.group_transitions)} == {False}
-    ranked = len(stage.rows.open.rebalances)
+    ranked = len(stage.memory.rows.open.rebalances)
     assert ranked > 25
     members = {row.rebalance_id for row in released.rebalance_members}
-    assert members == {row.rebalance_id for row in stage.rows.open.rebalances}
+    assert members == {row.rebalance_id for row in stage.memory.rows.open.rebalances}
     assert len(released.group_transitions) >= 2 * ranked
     rows = stage.close()
     assert rows.rebalance_members == replay_group("c", "g", events, FACTS).rebalance_members
@@ -231,11 +232,11 @@ def test_while_a_rebalance_is_open_its_row_is_not_final() -> None:
 
 def test_what_is_held_is_bounded_in_a_storm_without_end() -> None:
     """No rebalance is ten minutes over, yet the first ones are judged: too many wait behind them."""
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     for generation in range(1, 81):
         for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1"):
             stage.feed(event)
-    assert len(stage.rows.open.rebalances) == 80 - bounds.UNRANKED_WINDOWS_MAX
+    assert len(stage.memory.rows.open.rebalances) == 80 - bounds.UNRANKED_WINDOWS_MAX
     assert len(stage.close().rebalances) == 80
 
 
@@ -243,15 +244,15 @@ def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPat
     events = [event for generation in range(1, 251) for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1")]
     one = replay_group("c", "g", events, FACTS)
     monkeypatch.setattr(bounds, "EPISODE_MAX", 100)
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     monkeypatch.setattr(bounds, "DRAIN_BATCH_ROWS", 100)
     several = GroupHistory()
     for event in events:
         stage.feed(event)
         for left in stage.drain_final():
             several.take(left)
-        assert len(stage.rows.open.rebalances) < 100
-        assert not stage.rows.final.rebalances
+        assert len(stage.memory.rows.open.rebalances) < 100
+        assert not stage.memory.rows.final.rebalances
         assert stage.row_count < 1_000
     assert len(several.rebalances) == 100
     several.take(stage.close())
@@ -269,13 +270,13 @@ def test_an_episode_of_many_members_is_told_as_several(monkeypatch: pytest.Monke
     one = replay_group("c", "g", events, FACTS)
     assert [each.rebalance_count for each in one.incidents] == [100]
     monkeypatch.setattr(bounds, "EPISODE_MEMBERS_MAX", 200)
-    stage, several = GroupStage("c", "g", FACTS), GroupHistory()
+    stage, several = GroupStage(GroupMemory("c", "g", FACTS)), GroupHistory()
     for event in events:
         stage.feed(event)
-        assert len(stage.rows.open.rebalance_members) < 200
+        assert len(stage.memory.rows.open.rebalance_members) < 200
         for left in stage.drain_final():
             several.take(left)
-        assert len(stage.rows.final.rebalance_members) < 200
+        assert len(stage.memory.rows.final.rebalance_members) < 200
     assert len(several.rebalance_members) > 600
     several.take(stage.close())
     assert sorted(each.rebalance_count for each in several.incidents) == [21, 39, 40]
@@ -322,7 +323,7 @@ def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.Monke
     one = replay_group("c", "g", events[:3_000], FACTS)
     monkeypatch.setattr(bounds, "EPISODE_MAX", 100)
     assert len(one.incidents) == 1
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     held = sizes = 0
     for number, event in enumerate(events):
         stage.feed(event)
@@ -345,7 +346,7 @@ def keys(history: GroupHistory) -> list[tuple[str, str]]:
 
 def test_clients_that_are_gone_are_told_of_and_forgotten() -> None:
     """Processes that are new each time have names of their own: a stream application of some years had thousands."""
-    stage, sizes = GroupStage("c", "g", FACTS), []
+    stage, sizes = GroupStage(GroupMemory("c", "g", FACTS)), []
     for turn in range(1, 100):
         second = turn * DAYS
         events = [*rebalance(second, turn, f"m-{turn}", "1"), *process(second, turn + 1, turn, 5 * (turn % 2), goes=turn % 3 > 0)]
@@ -353,9 +354,15 @@ def test_clients_that_are_gone_are_told_of_and_forgotten() -> None:
             stage.feed(event)
         stage.advance_to((second + 2_000) * US)
         sizes.append(len(stage.state()))
-        held = (stage.roster.members, stage.roster._current, stage.logs.states._lanes, stage.logs.clients._ids, stage.timeline.skews.bounds)
+        held = (
+            stage.memory.roster.members,
+            stage.memory.roster._current,
+            stage.memory.logs.states._lanes,
+            stage.memory.logs.clients._ids,
+            stage.memory.timeline.skews.bounds,
+        )
         assert all(len(each) < 40 for each in held)
-        assert len(stage.knowledge.settings) == len(stage.knowledge.topics) < 40
+        assert len(stage.memory.knowledge.settings) == len(stage.memory.knowledge.topics) < 40
     assert sizes[-1] < 1.2 * sizes[40]
     rows = stage.close()
     assert len({row.client_id for row in rows.client_states}) == 99
@@ -383,26 +390,26 @@ def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() ->
     for number in range(2, 302):
         events += epoch(10 + number, number, members, f"m-{number % 7}", witnessed=False)
     events.sort(key=lambda event: event.order_us)
-    stage, sizes = GroupStage("c", "g", FACTS), []
+    stage, sizes = GroupStage(GroupMemory("c", "g", FACTS)), []
     for event in events:
         stage.feed(event)
         if event.name == "GroupEpochBumped":
-            sizes.append(len(stage.state()) if len(stage.rebalances.modern.windows) in {10, 300} else 0)
+            sizes.append(len(stage.state()) if len(stage.memory.rebalances.modern.windows) in {10, 300} else 0)
     small, large = (size for size in sizes if size)
     assert large < small + 290 * 1_500  # with all of 500 members each would be five times as large
-    assert stage.rebalances.modern.named() == {each.member_id for each in joins}
+    assert stage.memory.rebalances.modern.named() == {each.member_id for each in joins}
     assert [row.members_after for row in stage.close().rebalances[-3:]] == [496, 495, 494]
 
 
 def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "ACTIONS_MAX", 300)
     monkeypatch.setattr(bounds, "ACTIONS_HELD_MAX", 100)
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     for second in range(1_000):
         told = line("ClientCommitFailed", second, error="it has no coordinator")
         stage.feed(dataclasses.replace(told, witness=Witness.CLIENT, client_id="c-1"))
-        assert len(stage.timeline.actions) <= 300
-    assert stage.timeline.actions[-1].event.at_us == 999 * US
+        assert len(stage.memory.timeline.actions) <= 300
+    assert stage.memory.timeline.actions[-1].event.at_us == 999 * US
 
 
 @pytest.mark.parametrize("known", [[], epoch(0, 1, set(), "m-1", witnessed=True)])
@@ -417,13 +424,13 @@ def test_what_is_held_of_clients_whose_coordinator_is_silent_is_bounded(known: l
     whole = told()
     monkeypatch.setattr(bounds, "STRETCHES_MAX", 100)
     assert told() == whole
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     left = 0
     for event in states():
         stage.feed(event)
         left += sum(len(rows.client_states) for rows in stage.drain_final())
-        assert len(stage.rebalances.modern.reconciliations.spans) < 250
-        assert stage.logs.states.unwritten_count < 1_000
+        assert len(stage.memory.rebalances.modern.reconciliations.spans) < 250
+        assert stage.memory.logs.states.unwritten_count < 1_000
     assert left + len(stage.close().client_states) == len(whole)
 
 
@@ -448,11 +455,11 @@ def test_a_group_that_is_classic_again_has_no_epoch_that_waits() -> None:
     """A member was on its way, and no log says that it arrived."""
     members = {"m-9"}
     events = [*epoch(10, 1, members, "m-1", True)[:-2], line("GroupConverted", 30, to_type="classic")]
-    stage = GroupStage("c", "g", FACTS)
+    stage = GroupStage(GroupMemory("c", "g", FACTS))
     for event in [*events, *(each for turn in range(1, 200) for each in rebalance(turn * 2_000, turn, f"c-{turn}", "1"))]:
         stage.feed(event)
     assert stage.row_count < 10
-    assert len(stage.roster.members) < 100
+    assert len(stage.memory.roster.members) < 100
 
 
 def test_the_leaves_of_a_large_group_that_is_closed_are_found_at_once() -> None:
@@ -484,12 +491,12 @@ def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
     place = LogPosition("c.log", 1, 1)
     stray = Event("ClientCoordinatorLost", 8 * US, 8 * US, place, Witness.CLIENT, group="g", client_id="c-1", fields={"why": "gone"})
     facts = ClusterFacts("c", attributed_events={"g": [stray]})
-    stage = GroupStage("c", "g", facts)
+    stage = GroupStage(GroupMemory("c", "g", facts))
     stage.feed(line("HeartbeatCompleted", 5))
     stage.advance_to(7 * US)
     assert stage.event_count == 1
     stage.advance_to(9 * US)
     assert stage.event_count == 2
-    resumed = GroupStage.resumed("c", "g", facts, stage.state())
+    resumed = GroupStage(GroupMemory.resumed("c", "g", facts, stage.state()))
     resumed.feed(line("HeartbeatCompleted", 20))
     assert resumed.event_count == 3

@@ -52,7 +52,8 @@ class TableWriter:
     ) -> None:
         """Write rows by Spark, in one file.
 
-        They take the place of those that the SQL condition `replaced` selects. Raises WarehouseBusy if another commit followed the version of `delta_table`.
+        They take the place of those that the SQL condition `replaced` selects. Raises WarehouseBusy if another commit
+        followed the version of `delta_table`.
         """
         if delta_table is not None and self._tables.latest(name) != delta_table.version():
             raise self._busy(name)

@@ -36,7 +36,7 @@ class Falls(GroupStage):
     """Raises at the third generation of one group."""
 
     def feed(self, event: Event) -> None:
-        fall(self.group, event)
+        fall(self.memory.group, event)
         super().feed(event)
 
 
@@ -71,7 +71,7 @@ def test_one_group_fails_and_the_other_is_replayed(tmp_path: Path) -> None:
 
 def test_the_command_warns_and_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     feed = GroupStage.feed
-    monkeypatch.setattr(GroupStage, "feed", lambda self, event: (fall(self.group, event), feed(self, event))[1])
+    monkeypatch.setattr(GroupStage, "feed", lambda self, event: (fall(self.memory.group, event), feed(self, event))[1])
     (tmp_path / "server.log").write_text(LOG)
 
     assert main(["analyze", str(tmp_path), "--json"]) == 4

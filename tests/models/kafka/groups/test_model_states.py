@@ -16,6 +16,7 @@ from models.kafka.conformance.snapshots import restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.groups.model_states import LINES_HELD, ModelStates
 from models.kafka.verdicts.history import GroupHistory
@@ -36,7 +37,7 @@ LEAVES = (line(40_000, "MemberLeft", member_id="b-1"), began(40_000, 2, "leave",
 
 
 def states(lines: Iterable[Event], limits: Limits | None = None) -> list[GroupState]:
-    stage = GroupStage("c", GROUP, FACTS, limits or Limits(group_states=True))
+    stage = GroupStage(GroupMemory("c", GROUP, FACTS, limits or Limits(group_states=True)))
     for each in lines:
         stage.feed(each)
     return stage.close().group_states
@@ -86,12 +87,12 @@ def test_groups_of_newer_protocols_have_states_by_epoch() -> None:
 @pytest.mark.parametrize("cut", range(1, len(NEW_GROUP) + len(JOINS) + len(LEAVES)))
 def test_a_replay_that_goes_on_from_a_state_writes_the_same_rows(cut: int) -> None:
     lines, limits, facts = (*NEW_GROUP, *JOINS, *LEAVES), Limits(group_states=True), FACTS
-    stage, before = GroupStage("c", GROUP, facts, limits), GroupHistory()
+    stage, before = GroupStage(GroupMemory("c", GROUP, facts, limits)), GroupHistory()
     for each in lines[:cut]:
         stage.feed(each)
     stage.advance_to(lines[cut].order_us)
-    before, stage.rows.final = stage.rows.final, GroupHistory()
-    resumed = GroupStage.resumed("c", GROUP, facts, stage.state(), limits)
+    before, stage.memory.rows.final = stage.memory.rows.final, GroupHistory()
+    resumed = GroupStage(GroupMemory.resumed("c", GROUP, facts, stage.state(), limits))
     for each in lines[cut:]:
         resumed.feed(each)
     assert [*before.group_states, *resumed.close().group_states] == states(lines)
@@ -150,7 +151,7 @@ def test_samples_are_as_the_command_shows_them(group: str, sample: str, monkeypa
     monkeypatch.chdir(root)
     lines = read_lines([f"data_samples/kafka/{sample}"], group, ReadOptions())
     lines.others = []  # the table is by the coordinator's lines alone
-    stage = GroupStage("c", group, FACTS, Limits(group_states=True))
+    stage = GroupStage(GroupMemory("c", group, FACTS, Limits(group_states=True)))
     own = [event for event in lines.events if event.group == group]
     for event in own:
         stage.feed(event)

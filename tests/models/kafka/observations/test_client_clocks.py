@@ -8,6 +8,7 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.observations.client_clocks import ClientClockBounds, Skews
 
@@ -142,11 +143,11 @@ def test_lines_of_clients_are_put_right_once_their_clocks_are_known(ahead: float
         for index in range(5)
     ]
     events.sort(key=lambda event: event.order_us)
-    whole, interrupted = GroupStage("c", "g", ClusterFacts("c")), GroupStage("c", "g", ClusterFacts("c"))
+    whole, interrupted = GroupStage(GroupMemory("c", "g", ClusterFacts("c"))), GroupStage(GroupMemory("c", "g", ClusterFacts("c")))
     behind = False
     for event in events:
         whole.feed(event)
-        interrupted = GroupStage.resumed("c", "g", ClusterFacts("c"), interrupted.state())
+        interrupted = GroupStage(GroupMemory.resumed("c", "g", ClusterFacts("c"), interrupted.state()))
         interrupted.feed(event)
         behind = behind or bool(interrupted.timeline.behind)
     rows = whole.close()

@@ -17,6 +17,7 @@ from models import clear_names
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import FactFingerprints, fingerprint_facts
 from models.kafka.cluster.facts import ClusterFacts, learn
+from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.state_codec import UnreadableState
 from parsers.reading.reader import ReadOptions
@@ -195,7 +196,7 @@ def rebalances(seconds: range) -> list[Event]:
 
 def taken(events: list[Event], *boundaries: int, rules: CheckpointRules) -> list[int]:
     """Seconds that states reach which are taken of a group with these events."""
-    stage = GroupStage("c", "g", ClusterFacts("c"))
+    stage = GroupStage(GroupMemory("c", "g", ClusterFacts("c")))
     taking = CheckpointRecorder(
         "c", "g", [CheckpointBoundary(at * US, at * US, "facts", "catalogue", "models") for at in boundaries], rules
     )
