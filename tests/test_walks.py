@@ -28,7 +28,7 @@ def test_each_rebalance_is_followed_to_its_row(walked: Walked) -> None:
     verdicts, _ = walked
 
     assert len(verdicts) == len(groupscope.analyze(PATHS).rebalances)
-    assert all({"models/kafka/groups/group_stage.py", "models/rows.py"} <= walk for walk in verdicts)
+    assert all({"models/kafka/groups/ranking_schedule.py", "models/rows.py"} <= walk for walk in verdicts)
 
 
 def test_each_event_is_followed_from_its_batch(walked: Walked) -> None:

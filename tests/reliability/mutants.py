@@ -38,7 +38,7 @@ _RULES = (
 """All but `test_final_rows`, which asks of stored states and takes longer than all others."""
 SUITES = {
     "models/kafka/coordinator": ("tests/models/kafka/coordinator",),
-    "models/kafka/conformance": ("tests/models/kafka/conformance", "tests/models/kafka/groups/test_model_states.py"),
+    "models/kafka/conformance": ("tests/models/kafka/conformance", "tests/models/kafka/groups/rows/test_model_states.py"),
     "models/kafka/reconstruction": _RULES,
     "models/kafka/hypotheses": _RULES,
     "models/kafka/verdicts": _RULES,

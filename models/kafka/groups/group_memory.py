@@ -10,11 +10,11 @@ from models import state_codec as state_text
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.action_timeline import ActionTimeline
-from models.kafka.groups.episode_rows import EpisodeRows
 from models.kafka.groups.lasting_conditions import LastingConditions
 from models.kafka.groups.member_logs import MemberLogs
-from models.kafka.groups.model_states import ModelStates
-from models.kafka.groups.state_rows import TransitionRows
+from models.kafka.groups.rows.episode_rows import EpisodeRows
+from models.kafka.groups.rows.model_states import ModelStates
+from models.kafka.groups.rows.state_rows import TransitionRows
 from models.kafka.groups.unranked_rebalances import UnrankedRebalances
 from models.kafka.observations.actions import MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge, end_session

@@ -11,11 +11,11 @@ from models.incidents.headline_facts import HeadlineFacts
 from models.incidents.incidents import badness
 from models.kafka.cluster.facts import BrokerDeparture
 from models.kafka.groups import bounds
-from models.kafka.groups.emptiness import emptiness_incident
-from models.kafka.groups.episode_incidents import add_incidents, apart_us, gap_us
-from models.kafka.groups.episode_rows import without_final_members
 from models.kafka.groups.group_memory import GroupMemory
-from models.kafka.groups.offset_expiry import End, emptied_last, empty_at_the_end, removal_incidents, retention_in_force
+from models.kafka.groups.rows.emptiness import emptiness_incident
+from models.kafka.groups.rows.episode_incidents import add_incidents, apart_us, gap_us
+from models.kafka.groups.rows.episode_rows import without_final_members
+from models.kafka.groups.rows.offset_expiry import End, emptied_last, empty_at_the_end, removal_incidents, retention_in_force
 from models.kafka.observations.roster import RosterMember
 from models.kafka.outages.outage_incidents import CLOCKS_US, departures_of
 from models.kafka.verdicts.history import GroupHistory

@@ -192,7 +192,7 @@ def _followed(lines: GroupLines, group: str, wanted: Event, number: int, total: 
 def _by_epochs(lines: GroupLines, group: str, events: Sequence[Event], total: int) -> StateView:
     """State of a group of a newer protocol."""
     from models.kafka.conformance.version_hints import policy_of
-    from models.kafka.groups.epoch_states import EpochStates
+    from models.kafka.groups.rows.epoch_states import EpochStates
 
     states = EpochStates()
     changed: dict[str, Event] = {}

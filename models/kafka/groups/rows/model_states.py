@@ -23,7 +23,7 @@ from models.kafka.conformance.version_hints import is_java, version_of
 from models.kafka.conformance.view import MemberView, TimerView, View, view_of
 from models.kafka.coordinator.announcements import ANNOUNCED_MESSAGES
 from models.kafka.coordinator.runtime.version_policy import Policy, broker_defaults, parse_version, policy_for
-from models.kafka.groups.epoch_states import EPOCH_EVENTS, EpochStates
+from models.kafka.groups.rows.epoch_states import EPOCH_EVENTS, EpochStates
 from models.rows import KAFKA, GroupState, GroupStateMember, GroupStateTimer
 from models.units import US_PER_MS
 

@@ -9,7 +9,7 @@ import pytest
 from models.incidents.headline_facts import EpisodeFacts, MemberActions, NamedMember, PauseFacts, PauseVictims
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.expiry_bursts import ExpiryBurst
-from models.kafka.groups.coordinator_pauses import bursts_behind, pause_effects, pause_incident
+from models.kafka.groups.rows.coordinator_pauses import bursts_behind, pause_effects, pause_incident
 from models.rows import Rebalance
 from tests.models.kafka.groups.script import events_of, replay
 

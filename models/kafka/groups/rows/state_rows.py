@@ -14,7 +14,7 @@ from models.events import Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.offset_expiry import expiration
+from models.kafka.groups.rows.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.group_names import is_placeholder
 from models.kafka.reconstruction.classic_log import INFERRING

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from models.incidents.episodes import EPISODE_GAP_SECONDS, SCALING_GAP_SECONDS, episodes
 from models.incidents.incidents import Limits, find_incidents, mark_rolling_restarts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
-from models.kafka.groups.coordinator_moves import move_incident, quiet_moves
-from models.kafka.groups.coordinator_pauses import bursts_behind, pause_effects, pause_incident
+from models.kafka.groups.rows.coordinator_moves import move_incident, quiet_moves
+from models.kafka.groups.rows.coordinator_pauses import bursts_behind, pause_effects, pause_incident
 from models.kafka.outages.outage_incidents import point_to_outages
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import RebalanceMember

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from models.events import Event, LogPosition, Witness
-from models.kafka.groups.epoch_states import CERTAIN, EpochStates
+from models.kafka.groups.rows.epoch_states import CERTAIN, EpochStates
 from parsers.catalogue.catalogue import catalogue
 from parsers.catalogue.entries import Match
 from tests.adapters.recorded_lines import LOGGERS, PREFIX
 
-RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.jsonl.gz"))
+RECORDINGS = sorted((Path(__file__).parents[4] / "recordings").glob("*.jsonl.gz"))
 
 
 def events_of(step: dict[str, Any]) -> Iterator[Event]:

@@ -18,7 +18,7 @@ from models.kafka.conformance.view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
-from models.kafka.groups.model_states import LINES_HELD, ModelStates
+from models.kafka.groups.rows.model_states import LINES_HELD, ModelStates
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import GroupState
 from parsers.reading.reader import ReadOptions
@@ -147,7 +147,7 @@ def samples() -> Sequence[tuple[str, str]]:
 
 @pytest.mark.parametrize(("group", "sample"), samples())
 def test_samples_are_as_the_command_shows_them(group: str, sample: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = Path(__file__).parents[4]
+    root = Path(__file__).parents[5]
     monkeypatch.chdir(root)
     lines = read_lines([f"data_samples/kafka/{sample}"], group, ReadOptions())
     lines.others = []  # the table is by the coordinator's lines alone
