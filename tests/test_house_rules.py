@@ -458,7 +458,6 @@ REACHED_INSIDE = {
     "tests/models/kafka/outages/test_long_outages.py": {"_close_incidents"},
     "tests/parsers/reading/test_version_ranges.py": {"_messages_in"},
     "tests/parsers/reading/test_whole_records.py": {"_learned"},
-    "tests/walks.py": {"_rank_epoch", "_rank_next"},
     # what the reference coordinator and its clients do in steps that no request or scenario brings about
     "tests/models/kafka/coordinator/test_consumer_machine.py": {"_topics"},
     "tests/models/kafka/coordinator/test_corners.py": {"_beaten", "_heap", "_poll", "_poll_timed_out", "_rejoin", "_reset"},

@@ -16,7 +16,7 @@ import pytest
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS
 from models.kafka.reconstruction.classic_states import COORDINATOR_LOST
 from pipelines.errors import CannotWrite, GateFailed, UsageError
-from pipelines.jobs.replay.replay import NAMING
+from pipelines.jobs.replay.replayed_rows import NAMING
 from pipelines.quality.checks import checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
