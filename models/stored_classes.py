@@ -42,6 +42,7 @@ STORED: Mapping[str, str] = {
     "MemberEpoch": "models.kafka.groups.rows.epoch_states:MemberEpoch",
     "EpochDraft": "models.kafka.reconstruction.epoch_windows:EpochWindow",
     "EpochPeer": "models.kafka.reconstruction.member_signs:EpochPeer",
+    "EpochProgress": "models.kafka.reconstruction.epoch_progress:EpochProgress",
     "EpochSign": "models.kafka.reconstruction.member_signs:EpochSign",
     "EpochTurn": "models.kafka.reconstruction.member_signs:EpochTurn",
     "Event": "models.events:Event",

@@ -394,7 +394,7 @@ def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() ->
     for event in events:
         stage.feed(event)
         if event.name == "GroupEpochBumped":
-            sizes.append(len(stage.state()) if len(stage.memory.rebalances.modern.windows) in {10, 300} else 0)
+            sizes.append(len(stage.state()) if len(stage.memory.rebalances.modern.progress.windows) in {10, 300} else 0)
     small, large = (size for size in sizes if size)
     assert large < small + 290 * 1_500  # with all of 500 members each would be five times as large
     assert stage.memory.rebalances.modern.named() == {each.member_id for each in joins}
@@ -429,7 +429,7 @@ def test_what_is_held_of_clients_whose_coordinator_is_silent_is_bounded(known: l
     for event in states():
         stage.feed(event)
         left += sum(len(rows.client_states) for rows in stage.drain_final())
-        assert len(stage.memory.rebalances.modern.reconciliations.spans) < 250
+        assert len(stage.memory.rebalances.modern.progress.reconciliations.spans) < 250
         assert stage.memory.logs.states.unwritten_count < 1_000
     assert left + len(stage.close().client_states) == len(whole)
 

@@ -21,6 +21,7 @@ from models.kafka.observations.knowledge import GroupKnowledge, end_session
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.reconstruction.epoch_progress import EpochProgress
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.rebalance_rows import VerdictWriter
 
@@ -87,7 +88,7 @@ class GroupMemory:
     """Time of the last event, in microseconds."""
 
     def __post_init__(self) -> None:
-        self.rebalances = UnrankedRebalances(ClassicReplay(self.roster), ModernReplay(self.roster))
+        self.rebalances = UnrankedRebalances(ClassicReplay(self.roster), ModernReplay(EpochProgress(self.roster)))
         self.conditions = LastingConditions(self.cluster, self.group)
         self.writer = VerdictWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
         self.chronicle = TransitionRows(self.cluster, self.group, self.facts)
@@ -117,7 +118,7 @@ class GroupMemory:
     @property
     def row_count(self) -> int:
         """Number of rows that are not final: a checkpoint's size."""
-        return self.rows.count + len(self.rebalances.classic.changes) + len(self.rebalances.modern.windows)
+        return self.rows.count + len(self.rebalances.classic.changes) + len(self.rebalances.modern.progress.windows)
 
     def add_actions(self, actions: Iterable[MemberAction]) -> None:
         """Keep what members did."""

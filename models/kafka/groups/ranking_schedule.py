@@ -48,7 +48,7 @@ class RankingSchedule:
         while rebalances.oldest is not None:
             self.rank_next()
         memory.writer.extend_open(memory.rows.open.rebalances, partial(memory.timeline.joining_until, memory.facts.client_ends))
-        while rebalances.modern.waiting is not None:
+        while rebalances.modern.progress.waiting is not None:
             self.rank_epoch()
 
     def end_life(self) -> None:
@@ -69,7 +69,7 @@ class RankingSchedule:
         while rebalances.oldest_ended is not None and (rebalances.are_too_many or len(timeline.actions) > bounds.ACTIONS_HELD_MAX):
             self.rank_next()
             self.release.release_if_quiet(memory.now)
-        while len(rebalances.modern.windows) > bounds.EPISODE_MAX:
+        while len(rebalances.modern.progress.windows) > bounds.EPISODE_MAX:
             self.rank_epoch()
             self.release.release_if_quiet(memory.now)
         if len(timeline.actions) > bounds.ACTIONS_MAX:
@@ -87,7 +87,7 @@ class RankingSchedule:
         memory = self.memory
         memory.timeline.set_clocks()
         modern = memory.rebalances.modern
-        window = modern.windows[modern.reported]
+        window = modern.progress.windows[modern.progress.reported]
         memory.writer.add_epoch(modern, memory.knowledge, memory.rows.open)
         memory.rows.note_end()
         if memory.rebalances.oldest is None:

@@ -60,7 +60,7 @@ class UnrankedRebalances:
     @property
     def oldest_started_at(self) -> int | None:
         """Start of the first rebalance without ranked causes."""
-        began = [waiting.began for waiting in (self.oldest, self.modern.waiting) if waiting]
+        began = [waiting.began for waiting in (self.oldest, self.modern.progress.waiting) if waiting]
         asked_at = self.requests.waiting_since
         return min([*began, asked_at] if asked_at else began, default=None)
 
@@ -71,7 +71,7 @@ class UnrankedRebalances:
 
     def next_due(self) -> NextRanking | None:
         """When the next rebalance that has ended is due."""
-        window, epoch_over = self.oldest_ended, self.modern.over_at()
+        window, epoch_over = self.oldest_ended, self.modern.progress.over_at()
         due_at = (window.ended_at or 0) + bounds.ALLOWED_LATENESS_US + 1 if window is not None else None
         if epoch_over is not None and (due_at is None or epoch_over + bounds.ALLOWED_LATENESS_US < due_at):
             return NextRanking(epoch_over + bounds.ALLOWED_LATENESS_US + 1, is_epoch=True)
@@ -98,7 +98,7 @@ class UnrankedRebalances:
 
     def needed_from(self, started_at: int) -> int:
         """Time from which on impact counts after a rebalance is ranked."""
-        waiting = self.modern.waiting
+        waiting = self.modern.progress.waiting
         return min(started_at, waiting.began if waiting else started_at)
 
     def drop_ranked(self) -> None:

@@ -94,7 +94,12 @@ def _inferred(modern: ModernReplay, window: EpochWindow, facts: ClusterFacts) ->
         return weights.EPOCH_AFTER_SUBSCRIBING
     if change.cause is Cause.MEMBER_JOIN and window.epoch == 1 and window.protocol == "streams":
         return weights.FIRST_EPOCH_OF_STREAMS
-    if change.cause is Cause.MEMBER_JOIN and modern.ordinal == 0 and window.members_before is None and (window.epoch or 0) > SECOND_EPOCH:
+    if (
+        change.cause is Cause.MEMBER_JOIN
+        and modern.progress.ordinal == 0
+        and window.members_before is None
+        and (window.epoch or 0) > SECOND_EPOCH
+    ):
         return weights.FIRST_SEEN_EPOCH
     return weights.REMOVED_WHILE_STUCK if change.reason.startswith(STUCK) else _REMOVED.get(change.reason)
 
@@ -104,7 +109,7 @@ def _is_first_seen(modern: ModernReplay, window: EpochWindow) -> bool:
 
     The group is new where epochs begin at 1, else an epoch is missing.
     """
-    return window.epoch == SECOND_EPOCH and modern.ordinal == 0 and window.members_before is None
+    return window.epoch == SECOND_EPOCH and modern.progress.ordinal == 0 and window.members_before is None
 
 
 SECOND_EPOCH = 2
@@ -164,7 +169,7 @@ def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: Gr
     began = window.started.time_us
     if facts.topic_changes_between(began - NEW_PARTITIONS_US, began):
         return _shared_out(weights.EPOCH_AFTER_TOPIC_CHANGE)
-    if window.members and all(modern.roster.client_of(member) in known.clients for member in window.members):
+    if window.members and all(modern.progress.roster.client_of(member) in known.clients for member in window.members):
         # Their logs would tell, unless the epoch could not be written at first.
         return _shared_out(weights.EPOCH_ALL_LOGGED, DecidingEvidence.COORDINATOR_AT_DEBUG)
     return _shared_out(weights.EPOCH_UNTOLD, DecidingEvidence.COORDINATOR_AT_DEBUG)
@@ -176,7 +181,7 @@ def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> E
     The coordinator prints the same line for both; after the second a client keeps its id.
     """
     event = window.changes[0].event
-    client = event.client_id or modern.roster.client_of(event.member_id)
+    client = event.client_id or modern.progress.roster.client_of(event.member_id)
     at = event.time_us
     stale = known.stale_at.get(client or "") or known.stale_at.get(event.member_id or "")
     if stale and any(abs(at - noticed) <= STALE_US for noticed in stale):

@@ -10,31 +10,17 @@ from dataclasses import dataclass, field, replace
 
 from models.causes import Cause
 from models.events import Event, Witness, text_field
-from models.kafka.observations.reconciliation import CLASSIC_MEMBER_REJOINED, Reconciliations, reached_at, slow_members
-from models.kafka.observations.roster import Roster, RosterMember
+from models.kafka.observations.roster import RosterMember
 from models.kafka.reconstruction.epoch_lines import INTO_TARGET, LEFT_TARGET, cause_of_fence, members_with_target
+from models.kafka.reconstruction.epoch_progress import SAME_CHANGE_US, SAME_REQUEST_US, EpochProgress
 from models.kafka.reconstruction.epoch_windows import (
     DEPARTURE_CAUSES,
-    SUBSCRIBED_BEFORE_US,
     EpochChange,
     EpochWindow,
-    held_by,
     leaving_together,
-    subscribed_before,
 )
 from models.kafka.reconstruction.member_signs import EPOCH_READY
-from models.kafka.reconstruction.member_steps import MemberSteps
-from models.kafka.reconstruction.unlogged_epochs import SHOWN_BY, WAIT_US
-from models.tolerances import int_tolerance
-
-SAME_CHANGE_US = int_tolerance("kafka.epoch_log.same_change_us")
-"""Longest time from a change to the epoch that it raises."""
-
-SAME_REQUEST_US = int_tolerance("kafka.epoch_log.same_request_us")
-"""Longest time between lines of one request."""
-
-REACHES_US = int_tolerance("kafka.epoch_log.reaches_us")
-"""Longest time after which a member still moves for an epoch."""
+from models.kafka.reconstruction.unlogged_epochs import SHOWN_BY
 
 PENDING_MAX = 20_000
 """Changes of one group that wait for the epoch that they raise."""
@@ -42,31 +28,17 @@ PENDING_MAX = 20_000
 
 @dataclass(slots=True)
 class ModernReplay:
-    """Replays one group of the newer protocols.
+    """Replays one group of the newer protocols; feed events in order."""
 
-    Feed events in order, `complete` what is `waiting`, then report it.
-    """
-
-    roster: Roster
-    windows: list[EpochWindow] = field(default_factory=list)
-    """Epochs that are not reported yet, behind the last reported one."""
-    reported: int = 0
-    """Windows at the head of `windows` that were reported."""
-    dropped: int = 0
-    """Windows reported and dropped; ordinals of epochs go on from them."""
-    last_at: int = 0
-    """When anything happened last in one of these protocols; microseconds."""
+    progress: EpochProgress
     members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
     epoch: int | None = None
     is_seen: bool = False
     protocol: str = "consumer"
-    reconciliations: Reconciliations = field(default_factory=Reconciliations)
-    moves: MemberSteps = field(default_factory=MemberSteps)
     asking: dict[str | None, Event] = field(default_factory=dict)
     """Joins of streams members that their group may still refuse."""
     topology_state: str | None = None
     """What the last check of a streams group's topics found."""
-    subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
     _last_joined: dict[str, int] = field(default_factory=dict)  # member id -> when it joined last
     _pending: list[EpochChange] = field(default_factory=list)
     _again: list[EpochChange] = field(default_factory=list)  # what members do once more that the last epoch came from
@@ -79,18 +51,12 @@ class ModernReplay:
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
-        if event.name in {"ClientMemberState", CLASSIC_MEMBER_REJOINED}:
-            if self.waiting is None:
-                self.reconciliations.forget(event.time_us - WAIT_US - SAME_CHANGE_US - SAME_REQUEST_US)
-            self.reconciliations.feed(event)
-            self.last_at = max(self.last_at, event.time_us)
-        elif event.name == "ClientSubscribed":
-            self._subscribed(event)
+        self.progress.feed(event)
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
         self.is_seen = True
-        self.last_at = max(self.last_at, event.time_us)
+        self.progress.last_at = max(self.progress.last_at, event.time_us)
         self.protocol = text_field(event, "group_type") or self.protocol
         if event.member_id in self.asking and event.name in {"GroupEpochBumped", "ModernMemberMoved"}:
             self._admit(self.asking.pop(event.member_id))
@@ -158,7 +124,7 @@ class ModernReplay:
 
     def _gone(self, change: EpochChange) -> None:
         event = change.event
-        last = self.windows[-1] if self.windows else None
+        last = self.progress.windows[-1] if self.progress.windows else None
         if last is not None and last.outcome == "empty" and any(change.event.member_id == event.member_id for change in last.changes):
             self._take_back(last)
         self._change(change.cause, change.reason, event)
@@ -171,13 +137,13 @@ class ModernReplay:
 
         The group is where it was before (CoordinatorRuntime.java, failCurrentBatch).
         """
-        if self.waiting is None:
+        if self.progress.waiting is None:
             self._begin_anew(window)
             return
         if window.outcome == "empty":
-            for leave in leaving_together(self.windows):
+            for leave in leaving_together(self.progress.windows):
                 leave.closes = False
-        self.windows.pop()
+        self.progress.windows.pop()
         self._last_members = (self._last_members - window.came) | window.went
         self.epoch = window.epoch_before
         for change in window.changes:
@@ -200,7 +166,7 @@ class ModernReplay:
         epoch = self.epoch + 1 if self.epoch is not None else None
         window = self._open(event, epoch)
         window.outcome = "empty"
-        leaving = leaving_together(self.windows)
+        leaving = leaving_together(self.progress.windows)
         for change in leaving:
             change.closes = len(leaving) > 1
         window.reached_at = event.time_us
@@ -236,9 +202,9 @@ class ModernReplay:
         before, self._last_members = self._last_members, frozenset(self.members)
         window.came, window.went = self._last_members - before, before - self._last_members
         window.protocol = self.protocol
-        if self.windows and self.windows[-1].outcome == "open" and self.windows[-1].targeted is None:
-            self.windows[-1].outcome = "superseded"
-        self.windows.append(window)
+        if self.progress.windows and self.progress.windows[-1].outcome == "open" and self.progress.windows[-1].targeted is None:
+            self.progress.windows[-1].outcome = "superseded"
+        self.progress.windows.append(window)
         self._pending = []
         self._count_before = len(self.members)
         return window
@@ -263,7 +229,7 @@ class ModernReplay:
             if event.witness is Witness.COORDINATOR:
                 return
             self.ended()
-        last = self.windows[-1] if self.windows else None
+        last = self.progress.windows[-1] if self.progress.windows else None
         if event.generation == self.epoch and last is not None and last.epoch == event.generation:
             if last.bumped is None:
                 last.bumped = event
@@ -297,8 +263,8 @@ class ModernReplay:
             self._open_leaves(event.generation)
             self._open(event, event.generation)
             self.epoch = event.generation
-        if self.windows and self.windows[-1].epoch == event.generation:
-            window = self.windows[-1]
+        if self.progress.windows and self.progress.windows[-1].epoch == event.generation:
+            window = self.progress.windows[-1]
             if window.outcome == "empty":
                 self._take_for_unknown(window)
             window.targeted = event
@@ -343,7 +309,7 @@ class ModernReplay:
         """
         window.outcome, window.reached_at = "open", None
         window.members_before = window.members_after = None
-        for change in leaving_together(self.windows):
+        for change in leaving_together(self.progress.windows):
             change.closes = False
         self._members_known = False
 
@@ -351,7 +317,7 @@ class ModernReplay:
         """A member reached an epoch; when all have, the epoch is complete."""
         if event.member_id:
             self.members.setdefault(event.member_id, event.client_id)
-            self.moves.feed(event)
+            self.progress.moves.feed(event)
 
     def _described(self, event: Event) -> None:
         """Note a streams member's description; a second one is a change."""
@@ -367,117 +333,16 @@ class ModernReplay:
             self._change(Cause.TOPOLOGY_CHANGE, "all topics of the topology exist", replace(event, member_id=None))
         self.topology_state = state
 
-    # -- reporting -----------------------------------------------------------------------------------------
-
-    @property
-    def waiting(self) -> EpochWindow | None:
-        """The first epoch that was not reported yet."""
-        return self.windows[self.reported] if self.reported < len(self.windows) else None
-
-    @property
-    def following(self) -> EpochWindow | None:
-        """The epoch after the one that is waiting."""
-        return self.windows[self.reported + 1] if self.reported + 1 < len(self.windows) else None
-
-    @property
-    def ordinal(self) -> int:
-        """Number of the epoch that is waiting, from 0."""
-        return self.dropped + self.reported
-
-    @property
-    def until(self) -> int:
-        """Last time at which members' actions belong to the waiting epoch."""
-        window, following = self.windows[self.reported], self.following
-        return min(window.began + REACHES_US, following.began if following else window.began + REACHES_US)
-
-    def over_at(self) -> int | None:
-        """End of the waiting epoch in microseconds, None without one.
-
-        The next one began, or its members arrived, or will by then, as far as any log shows.
-        """
-        if self.waiting is None or self.following is not None:
-            return self.following.began if self.following else None
-        under_way = self.reconciliations.is_under_way(self.waiting.began, self.until) or self._awaits_moves() or self._awaits_fence()
-        return self.until if under_way else min(self.last_at, self.until)
-
-    def _awaits_moves(self) -> bool:
-        """Whether some, but not all members have reached the waiting epoch."""
-        window, members = self.windows[self.reported], self._members_of_waiting()
-        if window.outcome == "empty" or not members or not self.moves.shows(window.began, self.until):
-            return False
-        return bool(self.moves.missing(window.epoch, window.began, self.until, members))
-
-    def _awaits_fence(self) -> bool:
-        """Whether no line tells if members have reached the waiting epoch.
-
-        One that does not in time is fenced, and named then.
-        """
-        window = self.windows[self.reported]
-        is_told = self.moves.shows(window.began, self.until) or bool(self.reconciliations.within(window.began, self.until))
-        return window.outcome == "open" and window.protocol == "consumer" and not window.is_inferred and not is_told
-
-    def complete(self) -> None:
-        """Note when members of the waiting epoch arrived, and its blockers."""
-        window, following = self.windows[self.reported], self.following
-        window.members = self._members_of_waiting()
-        if window.outcome == "empty":
-            return
-        if not window.changes:
-            window.changes += [
-                EpochChange(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in subscribed_before(self.subscriptions, window.began)
-            ]
-        spans = self.reconciliations.within(window.began, self.until)
-        window.blockers = slow_members(spans, self.roster)
-        window.reached_at = reached_at(spans, window.members, self.reconciliations.witnessed)
-        is_unfinished = any(span.ended is None for span in spans)
-        if self.moves.shows(window.began, self.until):
-            window.reached_at = self.moves.reached_at(window.epoch, window.began, self.until, window.members)
-            window.blockers = self.moves.blockers(window.began, self.until, self.roster) or window.blockers
-            is_unfinished = window.reached_at is None
-        if window.reached_at is not None:
-            window.outcome = "stable"
-        elif following is not None and is_unfinished:
-            window.outcome = "superseded"
-        owners = held_by(window, self.windows[self.reported + 1 :])
-        if owners:
-            window.outcome, window.reached_at = "superseded", owners[-1].event.time_us  # the wait ends as the last one of them is fenced
-            window.blockers = [
-                self.roster.person(owner.event.member_id, owner.event.client_id, owner.event.instance_id, "evicted", is_first=index == 0)
-                for index, owner in enumerate(owners)
-            ]
-
-    def note_reported(self) -> None:
-        """Mark the waiting epoch as reported, and drop those before it."""
-        self.reconciliations.forget(self.windows[self.reported].began)
-        self.moves.forget(self.windows[self.reported].began)
-        del self.windows[: self.reported]
-        self.dropped += self.reported
-        self.reported = 1
-
     def named(self) -> set[str]:
         """Ids of members of the group, or of waiting epochs."""
-        windows = self.windows[self.reported :]
-        changes = [*self._pending, *self._again, *(change for window in windows for change in window.changes)]
-        acting = {change.event.member_id for change in changes if change.event.member_id}
-        return acting.union(self.members, self._members_of_waiting() if windows else (), *(window.came for window in windows))
-
-    def _members_of_waiting(self) -> frozenset[str]:
-        """Members of the waiting epoch, from the reported one's and changes."""
-        before, window = self.windows[self.reported - 1].members if self.reported else frozenset[str](), self.windows[self.reported]
-        return (before - window.went) | window.came
+        acting = {change.event.member_id for change in (*self._pending, *self._again) if change.event.member_id}
+        return acting.union(self.members, self.progress.named())
 
     def forget(self, members: Iterable[RosterMember]) -> None:
         """Drop members that no later row names."""
         for member in members:
             self._last_joined.pop(member.member_id, None)
-            self.reconciliations.forget_member(member.member_id)
-
-    def _subscribed(self, event: Event) -> None:
-        """Keep a client's own line, and earlier ones still needed."""
-        began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - WAIT_US - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
-        while self.subscriptions and self.subscriptions[0].time_us < began:
-            del self.subscriptions[0]
-        self.subscriptions.append(event)
+        self.progress.forget(members)
 
 
 _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {

@@ -12,17 +12,6 @@ from models.events import BEFORE_ANY_TIME_US, Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.incidents import GROUP_FULL
-from models.incidents.person_reasons import (
-    NEVER_SYNCED,
-    NEW_MEMBER_ID,
-    NOT_IN_TIME,
-    REASON_JOINED,
-    REASON_LEFT,
-    REASON_POLLED_LATE,
-    REASON_REJOINED,
-    REASON_REMOVED,
-    REASON_SESSION_EXPIRED,
-)
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext, evidence_events
@@ -41,6 +30,7 @@ from models.kafka.reconstruction.epoch_windows import EpochWindow
 from models.kafka.verdicts.blockers import blockers
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact, RebalanceCost, stopped_if_eager
+from models.kafka.verdicts.member_roles import reason_of, role_of
 from models.kafka.verdicts.missing_evidence import settled_by
 from models.kafka.verdicts.root_causes import behind_the_wait, in_burst, root_cause
 from models.rows import (
@@ -55,17 +45,6 @@ from models.rows import (
 from models.times import raised_in_order, seconds
 from models.units import SURE, US_PER_SECOND
 from models.weights import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE
-
-ACTION_REASONS = {
-    ActionKind.JOIN: REASON_JOINED,
-    ActionKind.REJOIN: REASON_REJOINED,
-    ActionKind.LEAVE: REASON_LEFT,
-    ActionKind.EXPIRE: REASON_SESSION_EXPIRED,
-    ActionKind.EVICT: NOT_IN_TIME,
-    ActionKind.SYNC_MISSED: NEVER_SYNCED,
-    ActionKind.REPLACE: NEW_MEMBER_ID,
-    ActionKind.WANTS_REJOIN: REASON_REJOINED,
-}
 
 NO_OFFENDER = frozenset(
     {
@@ -116,7 +95,7 @@ class VerdictWriter:
             actions = _unique(context.phase, [*actions, *gone])
         elif best.cause is Cause.MEMBER_RESTART:
             actions = _unique(context.phase, actions)
-        return [self._person(context, action, _reason(best.cause, action), is_first=index == 0) for index, action in enumerate(actions)]
+        return [self._person(context, action, reason_of(best.cause, action), is_first=index == 0) for index, action in enumerate(actions)]
 
     def _person(self, context: RebalanceContext, action: MemberAction, reason: str, *, is_first: bool) -> Person:
         """The member that acted.
@@ -255,7 +234,7 @@ class VerdictWriter:
             old, new = before.get(actor), after.get(actor) or (action.member_id if action and actor in joiners else None)
             member_id = new or old or (action.member_id if action else None)
             who = self.roster.person(member_id, action.client_id if action else None, action.instance_id if action else None, "")
-            role = _role(actor, triggers, blocking, who, joiners, gone)
+            role = role_of(actor, triggers, blocking, who, joiners, gone)
             yield RebalanceMember(
                 cluster=self.cluster,
                 system=KAFKA,
@@ -297,13 +276,13 @@ class VerdictWriter:
 
     def add_epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
         """Add the row of the epoch that is waiting for it."""
-        modern.complete()
-        window = modern.windows[modern.reported]
+        modern.progress.complete()
+        window = modern.progress.windows[modern.progress.reported]
         row = self._epoch_row(modern, window, known)
         self._weigh_damage(row, window.began)
         history.rebalances.append(row)
         history.divergences.extend(self._clock_regressions(row, window.started, window.targeted))
-        modern.note_reported()
+        modern.progress.note_reported()
 
     def _weigh_damage(self, row: Rebalance, at: int) -> None:
         """Lower the confidence of a verdict on lines that may be changed.
@@ -382,14 +361,16 @@ class VerdictWriter:
         verdict = judge_epoch(modern, window, known, self.facts)
         started, targeted, reached = raised_in_order(window.began, when(window.targeted), window.reached_at)
         set_back = _goes_back(window.started, window.targeted)
-        until = modern.following.began if modern.following else None
+        progress = modern.progress
+        until = progress.following.began if progress.following else None
         is_burst = verdict.cause is Cause.SESSION_TIMEOUT and in_burst(self.facts, self.group, window.began)
         root = RootCause.COORDINATOR_PAUSE.value if is_burst else None
-        stopped = self.impact.epoch_cost(window.began, until, is_witnessed=modern.reconciliations.witnessed.issuperset(window.members))
+        is_witnessed = progress.reconciliations.witnessed.issuperset(window.members)
+        stopped = self.impact.epoch_cost(window.began, until, is_witnessed=is_witnessed)
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,
-            rebalance_id=make_id("epoch", self.cluster, self.group, window.protocol, window.epoch_before, modern.ordinal),
+            rebalance_id=make_id("epoch", self.cluster, self.group, window.protocol, window.epoch_before, modern.progress.ordinal),
             group=self.group,
             topic=None,
             protocol=window.protocol,
@@ -465,33 +446,6 @@ def _unique(phase: LoggedJoinPhase, actions: Iterable[MemberAction]) -> list[Mem
     for action in actions:
         unique.setdefault(phase.actor(action), action)
     return list(unique.values())
-
-
-def _reason(cause: Cause, action: MemberAction) -> str:
-    if cause is Cause.POLL_TIMEOUT:
-        return REASON_POLLED_LATE
-    if cause is Cause.ADMIN_REMOVAL:
-        return REASON_REMOVED
-    return ACTION_REASONS.get(action.kind, action.kind.value)
-
-
-def _role(
-    actor: str,
-    triggers: set[str | None],
-    blocking: set[str | None],
-    who: Person,
-    joiners: dict[str, MemberAction],
-    gone: dict[str, MemberAction],
-) -> str:
-    if actor in triggers:
-        return "trigger"
-    if blocking & {who.member_id, who.client_id} - {None}:
-        return "blocker"
-    if actor in joiners:
-        return "joined"
-    if actor in gone:
-        return "left"
-    return "bystander"
 
 
 def _initial_delay(window: EpochWindow, cause: Cause, seconds_to_target: float | None) -> float:

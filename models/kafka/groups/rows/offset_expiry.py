@@ -64,8 +64,8 @@ def empty_at_the_end(classic: ClassicReplay, modern: ModernReplay) -> Event | No
     """Line that emptied a group which is empty when its logs end."""
     if classic.group.state is State.EMPTY and classic.empty_since is not None:
         return classic.empty_since
-    if modern.windows and modern.windows[-1].outcome == "empty" and classic.group.state in {None, State.EMPTY}:
-        return modern.windows[-1].events[-1]
+    if modern.progress.windows and modern.progress.windows[-1].outcome == "empty" and classic.group.state in {None, State.EMPTY}:
+        return modern.progress.windows[-1].events[-1]
     return None
 
 

@@ -13,6 +13,7 @@ from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.reconstruction.epoch_lines import LEFT_TARGET
 from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.reconstruction.epoch_progress import EpochProgress
 from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
 from models.kafka.reconstruction.unlogged_epochs import (
     GIVEN,
@@ -52,7 +53,7 @@ def judge(
     window = EpochWindow(epoch, 6, event(witness=witness), list(changes))
     for name, value in values.items():
         setattr(window, name, value)
-    modern = ModernReplay(ROSTER, dropped=reported)
+    modern = ModernReplay(EpochProgress(ROSTER, dropped=reported))
     if rejoined is not None:
         modern.feed(event("ModernMemberJoined", rejoined, member_id="A", rejoined=True))
     return judge_epoch(modern, window, known or GroupKnowledge(), facts or ClusterFacts())

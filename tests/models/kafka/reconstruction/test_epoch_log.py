@@ -10,7 +10,8 @@ from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction import epoch_log
 from models.kafka.reconstruction.epoch_lines import cause_of_fence, stuck_in
-from models.kafka.reconstruction.epoch_log import REACHES_US, SAME_CHANGE_US, SAME_REQUEST_US, ModernReplay
+from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.reconstruction.epoch_progress import REACHES_US, SAME_CHANGE_US, SAME_REQUEST_US, EpochProgress
 from models.kafka.reconstruction.epoch_windows import (
     CLOSING_US,
     SUBSCRIBED_BEFORE_US,
@@ -52,7 +53,7 @@ def targeted(us: int, epoch: int | None, **values: object) -> Event:
 
 
 def replay(*events: Event) -> ModernReplay:
-    group = ModernReplay(Roster())
+    group = ModernReplay(EpochProgress(Roster()))
     for event in events:
         group.feed(event)
     return group
@@ -61,7 +62,7 @@ def replay(*events: Event) -> ModernReplay:
 def raised(group: ModernReplay) -> EpochWindow:
     """The epoch raised next: it shows the changes that wait, and how many members are known."""
     group.feed(bumped(50, 50))
-    return group.windows[-1]
+    return group.progress.windows[-1]
 
 
 PAIR = (joined(0, "a"), bumped(1, 1), joined(2, "b"), bumped(3, 2))
@@ -69,7 +70,8 @@ PAIR = (joined(0, "a"), bumped(1, 1), joined(2, "b"), bumped(3, 2))
 
 def shown(group: ModernReplay) -> list[tuple[int | None, int | None, str, list[str]]]:
     return [
-        (window.epoch_before, window.epoch, window.outcome, [change.cause.value for change in window.changes]) for window in group.windows
+        (window.epoch_before, window.epoch, window.outcome, [change.cause.value for change in window.changes])
+        for window in group.progress.windows
     ]
 
 
@@ -77,27 +79,27 @@ def test_each_change_raises_the_epoch() -> None:
     group = replay(*PAIR)
 
     assert shown(group) == [(0, 1, "superseded", ["member_join"]), (1, 2, "open", ["member_join"])]
-    first, second = group.windows
+    first, second = group.progress.windows
     assert (first.was_empty, first.members_before, first.members_after, first.began) == (True, 0, 1, NOW)
     assert (second.was_empty, second.members_before, second.members_after) == (False, 1, 2)
     assert (second.came, second.went) == (frozenset({"b"}), frozenset())
-    assert (group.is_seen, group.last_at, group.epoch, group.members) == (True, NOW + 3, 2, {"a": "ac", "b": "bc"})
+    assert (group.is_seen, group.progress.last_at, group.epoch, group.members) == (True, NOW + 3, 2, {"a": "ac", "b": "bc"})
     assert not group.feed(client("Subscribed", NOW))
 
 
 def test_members_of_a_log_that_begins_midway_are_unknown() -> None:
-    (window,) = replay(joined(0, "a"), bumped(1, 5)).windows
+    (window,) = replay(joined(0, "a"), bumped(1, 5)).progress.windows
 
     assert (window.members_before, window.members_after, window.was_empty, window.epoch_before) == (None, None, False, 4)
 
 
 def test_a_bump_that_is_told_twice_is_one_or_was_not_written() -> None:
     group = replay(*PAIR, bumped(9, 2))
-    assert len(group.windows) == 2
+    assert len(group.progress.windows) == 2
     assert shown(group)[1] == (1, 2, "open", [])
     group = replay(*PAIR[:3], targeted(3, 2), bumped(4, 2))
-    assert len(group.windows) == 2
-    assert group.windows[1].bumped is not None
+    assert len(group.progress.windows) == 2
+    assert group.progress.windows[1].bumped is not None
     group = replay(*PAIR, left(5, "b"), bumped(6, 2))
     assert shown(group)[1] == (1, 2, "open", ["member_leave"])
     assert group.members == {"a": "ac"}
@@ -114,31 +116,31 @@ def test_a_lower_epoch_is_late_or_of_another_group(epoch: int | None, witness: W
     group = replay(*PAIR)
     group.feed(line("GroupEpochBumped", NOW + 9, witness, generation=epoch))
 
-    assert len(group.windows) == windows
+    assert len(group.progress.windows) == windows
     assert (group.members == {}) is (witness is Witness.CLIENT)
 
 
 def test_an_epoch_raised_unseen_makes_members_unknown() -> None:
     group = replay(*PAIR, bumped(9, 3, shown_by="taken"))
-    assert (group.windows[2].members_before, group.windows[2].shown_by) == (None, "taken")
-    assert replay(*PAIR, bumped(9, 3)).windows[2].members_before == 2
+    assert (group.progress.windows[2].members_before, group.progress.windows[2].shown_by) == (None, "taken")
+    assert replay(*PAIR, bumped(9, 3)).progress.windows[2].members_before == 2
 
 
 @pytest.mark.parametrize(("lasted", "fresh"), [(SAME_CHANGE_US, 1), (SAME_CHANGE_US + 1, 0)])
 def test_a_change_raises_an_epoch_soon(lasted: int, fresh: int) -> None:
-    assert len(replay(joined(0, "a"), bumped(lasted, 5)).windows[0].changes) == fresh
+    assert len(replay(joined(0, "a"), bumped(lasted, 5)).progress.windows[0].changes) == fresh
 
 
 @pytest.mark.parametrize(("apart", "fresh"), [(SAME_REQUEST_US, 2), (SAME_REQUEST_US + 1, 1)])
 def test_changes_of_one_request_stand_together(apart: int, fresh: int) -> None:
-    assert len(replay(joined(0, "a"), joined(apart, "b"), bumped(apart, 5)).windows[0].changes) == fresh
+    assert len(replay(joined(0, "a"), joined(apart, "b"), bumped(apart, 5)).progress.windows[0].changes) == fresh
 
 
 def test_topics_are_no_action() -> None:
     topics = at(0, "SubscriptionMetadataChanged")
     group = replay(topics, topics, joined(1, "a"), bumped(2, 5))
-    assert (shown(group)[0][3], len(group.windows[0].events)) == (["member_join"], 3)
-    assert group.windows[0].began == NOW + 1
+    assert (shown(group)[0][3], len(group.progress.windows[0].events)) == (["member_join"], 3)
+    assert group.progress.windows[0].began == NOW + 1
     assert shown(replay(topics, bumped(2, 5)))[0][3] == ["metadata_change"]
 
 
@@ -152,7 +154,7 @@ def test_topics_are_no_action() -> None:
     ],
 )
 def test_lines_of_one_request_name_its_member(protocol: str, member: str, early: int, changes: int) -> None:
-    group = ModernReplay(Roster(), protocol=protocol)
+    group = ModernReplay(EpochProgress(Roster()), protocol=protocol)
     for event in (
         at(0, "ModernSubscriptionChanged", member_id=member),
         at(early, "ModernSubscriptionChanged", member_id="b"),
@@ -160,7 +162,7 @@ def test_lines_of_one_request_name_its_member(protocol: str, member: str, early:
     ):
         group.feed(event)
 
-    assert len(group.windows[0].changes) == changes
+    assert len(group.progress.windows[0].changes) == changes
 
 
 # -- departures --------------------------------------------------------------------------------------------------
@@ -169,38 +171,42 @@ def test_lines_of_one_request_name_its_member(protocol: str, member: str, early:
 def test_members_go() -> None:
     group = replay(*PAIR, left(5, "b"), bumped(6, 3))
     assert shown(group)[2] == (2, 3, "open", ["member_leave"])
-    assert (group.windows[2].went, group.windows[2].members_before, group.windows[2].members_after) == (frozenset({"b"}), 2, 1)
+    assert (group.progress.windows[2].went, group.progress.windows[2].members_before, group.progress.windows[2].members_after) == (
+        frozenset({"b"}),
+        2,
+        1,
+    )
     assert replay(*PAIR, left(5, "b", temporarily=True)).members == {"a": "ac", "b": "bc"}
-    assert replay(*PAIR, fenced(5, "b"), bumped(6, 3)).windows[2].changes[0].cause is Cause.SESSION_TIMEOUT
-    assert replay(*PAIR, fenced(5, "b", None), bumped(6, 3)).windows[2].changes[0].reason == "fenced"
+    assert replay(*PAIR, fenced(5, "b"), bumped(6, 3)).progress.windows[2].changes[0].cause is Cause.SESSION_TIMEOUT
+    assert replay(*PAIR, fenced(5, "b", None), bumped(6, 3)).progress.windows[2].changes[0].reason == "fenced"
 
 
 def test_the_last_one_that_goes_empties_the_group() -> None:
     group = replay(*PAIR, left(5, "b"), bumped(6, 3), left(7, "a"))
     assert shown(group)[3] == (3, 4, "empty", ["member_leave"])
-    assert (group.windows[3].members_after, group.windows[3].reached_at, group.epoch) == (0, NOW + 7, 4)
-    assert [window.closes for window in group.windows] == [False, False, True, True]
-    assert [window.closes for window in replay(*PAIR[:2], left(7, "a")).windows] == [False, False]
+    assert (group.progress.windows[3].members_after, group.progress.windows[3].reached_at, group.epoch) == (0, NOW + 7, 4)
+    assert [window.closes for window in group.progress.windows] == [False, False, True, True]
+    assert [window.closes for window in replay(*PAIR[:2], left(7, "a")).progress.windows] == [False, False]
     group = replay(joined(0, "a"), bumped(1, 5), left(3, "a"))
-    assert len(group.windows) == 1, "others may be members"
+    assert len(group.progress.windows) == 1, "others may be members"
 
 
 def test_a_leave_that_was_not_written_is_taken_back() -> None:
     group = replay(*PAIR[:2], left(7, "a"), left(8, "a"))
     assert shown(group) == [(0, 1, "superseded", ["member_join"]), (1, 2, "empty", ["member_leave"])]
-    assert (group.epoch, group.windows[1].began) == (2, NOW + 8)
-    assert len(replay(*PAIR[:2], left(7, "a"), left(8, "x")).windows) == 3
+    assert (group.epoch, group.progress.windows[1].began) == (2, NOW + 8)
+    assert len(replay(*PAIR[:2], left(7, "a"), left(8, "x")).progress.windows) == 3
 
 
 @pytest.mark.parametrize(("epoch", "members"), [(1, ["z"]), (2, ["a", "b", "z"])])
 def test_a_reported_epoch_is_not_taken_back(epoch: int, members: list[str]) -> None:
     group = replay(*PAIR[: 2 * epoch])
-    group.reported = epoch
+    group.progress.reported = epoch
     group.feed(joined(7, "z"))
     group.feed(bumped(8, epoch))
 
-    assert len(group.windows) == epoch + 1
-    assert (group.windows[-1].epoch_before, sorted(group.members)) == (epoch - 1, members)
+    assert len(group.progress.windows) == epoch + 1
+    assert (group.progress.windows[-1].epoch_before, sorted(group.members)) == (epoch - 1, members)
 
 
 @pytest.mark.parametrize(("apart", "together"), [(CLOSING_US, 2), (CLOSING_US + 1, 1)])
@@ -277,36 +283,40 @@ def test_an_implied_line_stands_at_the_coordinators_node(shown: Event, node: str
 def test_a_target_opens_an_epoch_that_no_line_told() -> None:
     group = replay(*PAIR, targeted(9, 3, assignor="range"))
     assert shown(group)[2] == (2, 3, "open", [])
-    assert (group.windows[2].assignor, group.windows[2].targeted is not None, group.epoch) == ("range", True, 3)
+    assert (group.progress.windows[2].assignor, group.progress.windows[2].targeted is not None, group.epoch) == ("range", True, 3)
     group = replay(*PAIR, targeted(9, 2))
-    assert (len(group.windows), group.windows[1].targeted is not None, group.windows[1].assignor) == (2, True, None)
-    assert len(group.windows[1].events) == 3
+    assert (len(group.progress.windows), group.progress.windows[1].targeted is not None, group.progress.windows[1].assignor) == (
+        2,
+        True,
+        None,
+    )
+    assert len(group.progress.windows[1].events) == 3
     group = replay(*PAIR, targeted(9, 1), targeted(9, None))
-    assert (len(group.windows), group.windows[1].targeted) == (2, None)
-    assert len(replay(targeted(9, 3)).windows) == 1
+    assert (len(group.progress.windows), group.progress.windows[1].targeted) == (2, None)
+    assert len(replay(targeted(9, 3)).progress.windows) == 1
     assert shown(replay(*PAIR, targeted(8, 2), joined(9, "d"), bumped(10, 3)))[1][2] == "open"
 
 
 @pytest.mark.parametrize(("epoch", "epochs"), [(4, [1, 2, 3, 4]), (5, [1, 2, 5]), (3, [1, 2, 3])])
 def test_several_leaves_before_one_target_raise_an_epoch_each(epoch: int, epochs: list[int]) -> None:
     group = replay(*PAIR, joined(4, "x"), left(5, "b"), left(6, "x"), targeted(7, epoch))
-    assert [window.epoch for window in group.windows][:2] == [1, 2]
+    assert [window.epoch for window in group.progress.windows][:2] == [1, 2]
     group = replay(*PAIR)
     group.members = {"a": "ac", "b": "bc", "x": "xc"}
     for event in (left(5, "b"), left(6, "x"), targeted(7, epoch)):
         group.feed(event)
-    assert [window.epoch for window in group.windows] == epochs
+    assert [window.epoch for window in group.progress.windows] == epochs
     if epoch == 4:
-        assert [(window.members_before, window.members_after) for window in group.windows[2:]] == [(3, 2), (2, 1)]
-        assert [window.leaves for window in group.windows[2:]] == [True, True]
+        assert [(window.members_before, window.members_after) for window in group.progress.windows[2:]] == [(3, 2), (2, 1)]
+        assert [window.leaves for window in group.progress.windows[2:]] == [True, True]
 
 
 def test_a_target_of_an_empty_group_shows_unknown_members() -> None:
     group = replay(*PAIR, left(5, "b"), left(7, "a"), targeted(9, 3))
-    window = group.windows[-1]
+    window = group.progress.windows[-1]
 
     assert (window.epoch, window.outcome, window.reached_at, window.members_before, window.members_after) == (3, "open", None, None, None)
-    assert not any(each.closes for each in group.windows)
+    assert not any(each.closes for each in group.progress.windows)
     assert raised(group).members_before is None
 
 
@@ -316,16 +326,16 @@ def _target(*members: str) -> str:
 
 def test_two_targets_tell_who_came_and_went() -> None:
     group = replay(targeted(1, 5, assignment=_target("a", "b")), targeted(9, 6, assignment=_target("b", "d")))
-    second = group.windows[1]
+    second = group.progress.windows[1]
 
     assert [(change.cause, change.event.member_id) for change in second.changes] == [(Cause.MEMBER_JOIN, "d"), (Cause.MEMBER_LEAVE, "a")]
     assert (second.came, second.went, second.members_before, second.members_after) == (frozenset("d"), frozenset("a"), 2, 2)
     assert list(group.members) == ["b", "d"]
     assert raised(group).members_before == 2
     told = replay(targeted(1, 5, assignment=_target("a", "b")), left(8, "a"), targeted(9, 6, assignment=_target("b")))
-    assert [change.event.member_id for change in told.windows[1].changes] == ["a"]
-    assert told.windows[1].members_after == 1
-    assert replay(targeted(1, 5, assignment=_target("a", "b")), targeted(9, 6)).windows[1].changes == []
+    assert [change.event.member_id for change in told.progress.windows[1].changes] == ["a"]
+    assert told.progress.windows[1].members_after == 1
+    assert replay(targeted(1, 5, assignment=_target("a", "b")), targeted(9, 6)).progress.windows[1].changes == []
 
 
 # -- streams, conversions --------------------------------------------------------------------------------------------
@@ -349,7 +359,7 @@ def test_a_join_of_streams_goes_before_other_changes() -> None:
     group.feed(at(1, "StreamsTopologyChecked", topology_state="ready"))
     group.feed(bumped(2, 1, member_id="a"))
 
-    assert [change.cause for change in group.windows[0].changes] == [Cause.MEMBER_JOIN, Cause.TOPOLOGY_CHANGE]
+    assert [change.cause for change in group.progress.windows[0].changes] == [Cause.MEMBER_JOIN, Cause.TOPOLOGY_CHANGE]
 
 
 @pytest.mark.parametrize(
@@ -401,18 +411,18 @@ def test_static_members_come_back_under_another_id() -> None:
 
 
 def _over(group: ModernReplay) -> int | None:
-    over = group.over_at()
+    over = group.progress.over_at()
     return over - NOW if over is not None else None
 
 
 def test_an_epoch_is_over_as_the_next_begins() -> None:
     group = replay(*PAIR)
-    assert (_over(group), group.until - NOW, group.ordinal) == (2, 2, 0)
-    assert ModernReplay(Roster()).over_at() is None
-    group.reported = 1
-    assert (_over(group), group.until - NOW, group.ordinal) == (2 + REACHES_US, 2 + REACHES_US, 1)
-    group.reported = 2
-    assert group.over_at() is None
+    assert (_over(group), group.progress.until - NOW, group.progress.ordinal) == (2, 2, 0)
+    assert ModernReplay(EpochProgress(Roster())).progress.over_at() is None
+    group.progress.reported = 1
+    assert (_over(group), group.progress.until - NOW, group.progress.ordinal) == (2 + REACHES_US, 2 + REACHES_US, 1)
+    group.progress.reported = 2
+    assert group.progress.over_at() is None
 
 
 def _stable(us: int, member: str, epoch: int = 2) -> Event:
@@ -431,21 +441,21 @@ def _stable(us: int, member: str, epoch: int = 2) -> Event:
     ],
 )
 def test_an_epoch_waits_for_its_members(protocol: str, moves: list[Event], expected: int) -> None:
-    group = ModernReplay(Roster(), protocol=protocol)
+    group = ModernReplay(EpochProgress(Roster()), protocol=protocol)
     for event in (*PAIR, *moves):
         group.feed(event)
-    group.complete()
-    group.reported = 1
+    group.progress.complete()
+    group.progress.reported = 1
 
     assert _over(group) == expected
 
 
 def test_an_empty_or_inferred_epoch_waits_for_nobody() -> None:
     group = replay(*PAIR[:2], left(7, "a"))
-    group.complete()
-    group.reported = 1
+    group.progress.complete()
+    group.progress.reported = 1
     assert _over(group) == 7
-    shown_by_client = ModernReplay(Roster())
+    shown_by_client = ModernReplay(EpochProgress(Roster()))
     shown_by_client.feed(line("GroupEpochBumped", NOW, Witness.CLIENT, generation=3))
     assert _over(shown_by_client) == 0
 
@@ -457,35 +467,35 @@ def _change(us: int, member: str, state: str) -> Event:
 def test_reconciliations_complete_an_epoch() -> None:
     events = (*PAIR, _change(5, "a", "RECONCILING"), _change(6, "b", "RECONCILING"), _change(9, "a", "STABLE"))
     group = replay(*events)
-    group.complete()
-    group.note_reported()
+    group.progress.complete()
+    group.progress.note_reported()
     assert _over(group) == 2 + REACHES_US
     group.feed(_change(20, "b", "STABLE"))
     assert _over(group) == 20
-    group.complete()
-    assert (group.windows[1].outcome, group.windows[1].reached_at) == ("stable", NOW + 20)
-    assert group.windows[1].members == frozenset({"a", "b"})
+    group.progress.complete()
+    assert (group.progress.windows[1].outcome, group.progress.windows[1].reached_at) == ("stable", NOW + 20)
+    assert group.progress.windows[1].members == frozenset({"a", "b"})
 
 
 def test_an_epoch_that_was_not_reached_is_superseded() -> None:
     group = replay(*PAIR[:2], targeted(1, 1), _change(1, "a", "RECONCILING"), *PAIR[2:])
-    group.complete()
-    assert group.windows[0].outcome == "superseded"
+    group.progress.complete()
+    assert group.progress.windows[0].outcome == "superseded"
     group = replay(*PAIR[:2], targeted(1, 1), *PAIR[2:])
-    group.complete()
-    assert group.windows[0].outcome == "open"
+    group.progress.complete()
+    assert group.progress.windows[0].outcome == "open"
     group = replay(*PAIR[:2], _stable(1, "a", 1), targeted(1, 1), *PAIR[2:])
-    group.complete()
-    assert (group.windows[0].outcome, group.windows[0].reached_at) == ("stable", NOW + 1)
+    group.progress.complete()
+    assert (group.progress.windows[0].outcome, group.progress.windows[0].reached_at) == ("stable", NOW + 1)
 
 
 def test_who_holds_an_epoch_up_ends_it_as_it_is_fenced() -> None:
     why = "failed to transition from epoch 1 within 5 ms"
     group = replay(*PAIR, targeted(4, 2), fenced(30, "a", why), bumped(31, 3), fenced(40, "b", why), bumped(41, 4))
-    group.complete()
-    group.note_reported()
-    group.complete()
-    window = group.windows[1]
+    group.progress.complete()
+    group.progress.note_reported()
+    group.progress.complete()
+    window = group.progress.windows[1]
 
     assert (window.outcome, window.reached_at) == ("superseded", NOW + 40)
     assert [(person.member_id, person.reason) for person in window.blockers] == [("a", "evicted"), ("b", "evicted")]
@@ -494,21 +504,21 @@ def test_who_holds_an_epoch_up_ends_it_as_it_is_fenced() -> None:
 
 def test_reported_epochs_are_dropped_behind_the_last() -> None:
     group = replay(*PAIR, _stable(1, "a", 1), _stable(9, "b"))
-    group.complete()
-    group.note_reported()
-    assert (len(group.windows), group.reported, group.dropped, group.ordinal) == (2, 1, 0, 1)
-    assert [step.at - NOW for step in group.moves.steps] == [1, 9]
-    group.complete()
-    group.note_reported()
-    assert (len(group.windows), group.reported, group.dropped, group.ordinal) == (1, 1, 1, 2)
-    assert [step.at - NOW for step in group.moves.steps] == [9]
+    group.progress.complete()
+    group.progress.note_reported()
+    assert (len(group.progress.windows), group.progress.reported, group.progress.dropped, group.progress.ordinal) == (2, 1, 0, 1)
+    assert [step.at - NOW for step in group.progress.moves.steps] == [1, 9]
+    group.progress.complete()
+    group.progress.note_reported()
+    assert (len(group.progress.windows), group.progress.reported, group.progress.dropped, group.progress.ordinal) == (1, 1, 1, 2)
+    assert [step.at - NOW for step in group.progress.moves.steps] == [9]
 
 
 def test_members_that_are_named() -> None:
     group = replay(*PAIR, left(5, "a"), at(6, "ModernSubscriptionChanged"))
     assert group.named() == {"a", "b"}
     group = replay(*PAIR, joined(5, "a"))
-    group.members, group.reported = {}, 2
+    group.members, group.progress.reported = {}, 2
     assert group.named() == {"a"}
 
 
@@ -516,11 +526,11 @@ def test_subscriptions_are_kept_as_long_as_needed() -> None:
     kept_for = WAIT_US + SUBSCRIBED_BEFORE_US + SAME_CHANGE_US
     for age, count in ((kept_for, 2), (kept_for + 1, 1)):
         group = replay(client("Subscribed", NOW - age), client("Subscribed", NOW))
-        assert len(group.subscriptions) == count
+        assert len(group.progress.subscriptions) == count
         group = replay(client("Subscribed", NOW - age), bumped(0, 3), client("Subscribed", NOW + 99))
-        assert len(group.subscriptions) == count
+        assert len(group.progress.subscriptions) == count
     group = replay(client("Subscribed", NOW - 5, member_id="s"), bumped(0, 3))
-    group.complete()
+    group.progress.complete()
     assert shown(group)[0][3] == ["subscription_change"]
 
 
@@ -528,7 +538,7 @@ def test_reconciliations_are_forgotten_where_none_waits() -> None:
     kept_for = WAIT_US + SAME_CHANGE_US + SAME_REQUEST_US
     for age, count in ((kept_for, 2), (kept_for + 1, 1)):
         group = replay(_change(-age, "a", "RECONCILING"), _change(0, "b", "RECONCILING"))
-        assert len(group.reconciliations.spans) == count
-        assert group.last_at == NOW
+        assert len(group.progress.reconciliations.spans) == count
+        assert group.progress.last_at == NOW
     group = replay(bumped(-2 * kept_for, 3), _change(-kept_for - 1, "a", "RECONCILING"), _change(0, "b", "RECONCILING"))
-    assert len(group.reconciliations.spans) == 2
+    assert len(group.progress.reconciliations.spans) == 2
