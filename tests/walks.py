@@ -170,7 +170,7 @@ def walks_within(paths: list[str]) -> tuple[list[set[str]], list[set[str]]]:
     """Walks of the verdicts and of the events in an analysis of these paths."""
     from models.kafka.groups.ranking_schedule import RankingSchedule
     from models.kafka.reconstruction.classic_log import ClassicReplay
-    from models.kafka.reconstruction.epoch_log import ModernReplay
+    from models.kafka.reconstruction.epochs.log import ModernReplay
     from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
     verdicts = VerdictWalks(frozenset({id(RankingSchedule.rank_next.__code__), id(RankingSchedule.rank_epoch.__code__)}))

@@ -2,7 +2,7 @@
 
 An incident is an episode of one group in which rebalances follow each other closely. A single rebalance is an incident
 of kind `single`; a group that never settles has several (`kafka.groups.bounds.EPISODE_MAX`). Episodes caused by a
-broker's departure or by a deployment have that as root cause. `kafka.groups.coordinator_pauses` lowers the severity of
+broker's departure or by a deployment have that as root cause. `kafka.groups.rows.coordinator_pauses` lowers the severity of
 what a pause of the coordinator explains.
 """
 

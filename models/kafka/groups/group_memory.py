@@ -20,8 +20,8 @@ from models.kafka.observations.actions import MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge, end_session
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_log import ClassicReplay
-from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.epoch_progress import EpochProgress
+from models.kafka.reconstruction.epochs.log import ModernReplay
+from models.kafka.reconstruction.epochs.progress import EpochProgress
 from models.kafka.verdicts.impact import Impact
 from models.kafka.verdicts.rebalance_rows import VerdictWriter
 

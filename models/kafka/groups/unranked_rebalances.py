@@ -13,7 +13,7 @@ from models.kafka.groups import bounds
 from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows
-from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.reconstruction.epochs.log import ModernReplay
 from models.kafka.reconstruction.inferred_windows import adopt
 from models.kafka.reconstruction.request_windows import RequestWindows
 

@@ -11,10 +11,9 @@ from models.events import Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.hypothesis import DecidingEvidence
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.reconstruction.epoch_lines import LEFT_TARGET
-from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.epoch_windows import EpochWindow
-from models.kafka.reconstruction.unlogged_epochs import (
+from models.kafka.reconstruction.epochs.lines import LEFT_TARGET
+from models.kafka.reconstruction.epochs.log import ModernReplay
+from models.kafka.reconstruction.epochs.unlogged_epochs import (
     GIVEN,
     NEW_PARTITIONS,
     NOTICED,
@@ -24,6 +23,7 @@ from models.kafka.reconstruction.unlogged_epochs import (
     TOPICS_EXIST,
     UNHEARD,
 )
+from models.kafka.reconstruction.epochs.windows import EpochWindow
 from models.tolerances import int_tolerance
 
 

@@ -32,10 +32,10 @@ from models.kafka.reconstruction.answering_brokers import (
     gives,
     waited_to_deadline,
 )
+from models.kafka.reconstruction.epochs.member_signs import HEARTBEATS, EpochSign
+from models.kafka.reconstruction.epochs.unlogged_epochs import DOWNGRADE, UnloggedEpochs
 from models.kafka.reconstruction.implied_lines import implied_line
-from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
-from models.kafka.reconstruction.unlogged_epochs import DOWNGRADE, UnloggedEpochs
 from models.tolerances import int_tolerance
 from models.units import FOREVER
 

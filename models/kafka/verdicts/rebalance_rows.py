@@ -25,8 +25,8 @@ from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.observations.session_timeouts import session_timeout_ms
-from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.epoch_windows import EpochWindow
+from models.kafka.reconstruction.epochs.log import ModernReplay
+from models.kafka.reconstruction.epochs.windows import EpochWindow
 from models.kafka.verdicts.blockers import blockers
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact, RebalanceCost, stopped_if_eager

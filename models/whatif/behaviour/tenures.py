@@ -24,7 +24,7 @@ from models.incidents.person_reasons import (
     REASON_SESSION_EXPIRED,
     REJOINED_LAST,
 )
-from models.kafka.reconstruction.epoch_lines import cause_of_fence
+from models.kafka.reconstruction.epochs.lines import cause_of_fence
 from models.kafka.simulation.scenario import MODERN
 from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS

@@ -17,7 +17,7 @@ from models.kafka.cluster.facts import OLD_OFFSETS_RETENTION_MINUTES, ClusterFac
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.classic_states import RebalanceWindow
-from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.reconstruction.epochs.log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
 from models.times import begin_of, raised_in_order, seconds
 from models.tolerances import float_tolerance, int_tolerance

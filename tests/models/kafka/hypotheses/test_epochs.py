@@ -11,11 +11,10 @@ from models.kafka.cluster.facts import ClusterFacts, TopicChange
 from models.kafka.hypotheses.epochs import NEW_PARTITIONS_US, STALE_US, EpochVerdict, judge_epoch
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster, RosterMember
-from models.kafka.reconstruction.epoch_lines import LEFT_TARGET
-from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.epoch_progress import EpochProgress
-from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
-from models.kafka.reconstruction.unlogged_epochs import (
+from models.kafka.reconstruction.epochs.lines import LEFT_TARGET
+from models.kafka.reconstruction.epochs.log import ModernReplay
+from models.kafka.reconstruction.epochs.progress import EpochProgress
+from models.kafka.reconstruction.epochs.unlogged_epochs import (
     GIVEN,
     NEW_PARTITIONS,
     NOTHING,
@@ -26,6 +25,7 @@ from models.kafka.reconstruction.unlogged_epochs import (
     TOPICS_EXIST,
     UNHEARD,
 )
+from models.kafka.reconstruction.epochs.windows import EpochChange, EpochWindow
 from tests.models.kafka.reconstruction.lines import line
 
 NOW = 10_000_000_000

@@ -7,7 +7,7 @@ import pytest
 from models.events import Event
 from models.kafka.observations.actions import PARKED_US, ActionKind, actions_in
 from models.kafka.reconstruction import request_windows
-from models.kafka.reconstruction.member_signs import EpochSign, SignKind
+from models.kafka.reconstruction.epochs.member_signs import EpochSign, SignKind
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Peer, RequestSign
 from models.kafka.reconstruction.request_windows import ANSWER_US, HOLD_US, STAMP_US, RequestWindows
 from models.units import FOREVER, US_PER_MS

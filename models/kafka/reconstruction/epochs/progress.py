@@ -9,9 +9,9 @@ from models.causes import Cause
 from models.events import Event
 from models.kafka.observations.reconciliation import CLASSIC_MEMBER_REJOINED, Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Roster, RosterMember
-from models.kafka.reconstruction.epoch_windows import SUBSCRIBED_BEFORE_US, EpochChange, EpochWindow, held_by, subscribed_before
-from models.kafka.reconstruction.member_steps import MemberSteps
-from models.kafka.reconstruction.unlogged_epochs import WAIT_US
+from models.kafka.reconstruction.epochs.member_steps import MemberSteps
+from models.kafka.reconstruction.epochs.unlogged_epochs import WAIT_US
+from models.kafka.reconstruction.epochs.windows import SUBSCRIBED_BEFORE_US, EpochChange, EpochWindow, held_by, subscribed_before
 from models.tolerances import int_tolerance
 
 SAME_CHANGE_US = int_tolerance("kafka.epoch_log.same_change_us")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event, Witness, names_field
 from models.kafka.observations.reconciliation import CLASSIC_MEMBER_REJOINED, STABLE
-from models.kafka.reconstruction.member_signs import (
+from models.kafka.reconstruction.epochs.member_signs import (
     ROUND_TRIP_US,
     SHARE_HEARTBEAT,
     EpochPeer,
@@ -24,8 +24,8 @@ from models.kafka.reconstruction.member_signs import (
     signs_in,
     step_by,
 )
-from models.kafka.reconstruction.member_steps import UNREVOKED
-from models.kafka.reconstruction.partition_owners import PartitionOwners
+from models.kafka.reconstruction.epochs.member_steps import UNREVOKED
+from models.kafka.reconstruction.epochs.partition_owners import PartitionOwners
 from models.tolerances import int_tolerance
 from models.units import FOREVER
 
@@ -48,7 +48,7 @@ ALIVE_BEATS = int_tolerance("kafka.unlogged_epochs.alive_beats")
 """The same in its own heartbeats."""
 
 UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition from epoch"
-"""Why a member was removed, as signs show it; read by `epoch_lines`."""
+"""Why a member was removed, as signs show it; read by `lines`."""
 
 DOWNGRADE = "downgrade_from_consumer"
 """Why the coordinator rebalances a downgraded group (its `reason_id`)."""

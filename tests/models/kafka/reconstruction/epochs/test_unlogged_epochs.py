@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from models.events import Event, Witness
-from models.kafka.reconstruction import unlogged_epochs
-from models.kafka.reconstruction.member_signs import ROUND_TRIP_US, SILENT_US, EpochPeer, EpochSign, SignKind
-from models.kafka.reconstruction.unlogged_epochs import (
+from models.kafka.reconstruction.epochs import unlogged_epochs
+from models.kafka.reconstruction.epochs.member_signs import ROUND_TRIP_US, SILENT_US, EpochPeer, EpochSign, SignKind
+from models.kafka.reconstruction.epochs.unlogged_epochs import (
     ALIVE_BEATS,
     ALIVE_US,
     FOLLOWS_US,

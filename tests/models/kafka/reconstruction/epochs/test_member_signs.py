@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from models.events import Event, Witness
-from models.kafka.reconstruction.member_signs import (
+from models.kafka.reconstruction.epochs.member_signs import (
     ROUND_TRIP_US,
     SILENCES_MAX,
     SILENT_US,

@@ -9,8 +9,8 @@ from models.causes import Cause
 from models.events import Event, Witness, text_field
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.epoch_lines import stuck_in
-from models.kafka.reconstruction.unlogged_epochs import SHOWN_BY
+from models.kafka.reconstruction.epochs.lines import stuck_in
+from models.kafka.reconstruction.epochs.unlogged_epochs import SHOWN_BY
 from models.rows import Person
 from models.tolerances import int_tolerance
 

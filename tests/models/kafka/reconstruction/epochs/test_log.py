@@ -8,11 +8,12 @@ from models.causes import Cause
 from models.events import Event, Witness
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction import epoch_log
-from models.kafka.reconstruction.epoch_lines import cause_of_fence, stuck_in
-from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.epoch_progress import REACHES_US, SAME_CHANGE_US, SAME_REQUEST_US, EpochProgress
-from models.kafka.reconstruction.epoch_windows import (
+from models.kafka.reconstruction.epochs import log as epoch_log
+from models.kafka.reconstruction.epochs.lines import cause_of_fence, stuck_in
+from models.kafka.reconstruction.epochs.log import ModernReplay
+from models.kafka.reconstruction.epochs.progress import REACHES_US, SAME_CHANGE_US, SAME_REQUEST_US, EpochProgress
+from models.kafka.reconstruction.epochs.unlogged_epochs import WAIT_US
+from models.kafka.reconstruction.epochs.windows import (
     CLOSING_US,
     SUBSCRIBED_BEFORE_US,
     EpochChange,
@@ -22,7 +23,6 @@ from models.kafka.reconstruction.epoch_windows import (
     subscribed_before,
 )
 from models.kafka.reconstruction.implied_lines import implied_line
-from models.kafka.reconstruction.unlogged_epochs import WAIT_US
 from tests.models.kafka.reconstruction.lines import client, line, request
 
 NOW = 10_000_000_000

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kafka.reconstruction import partition_owners
-from models.kafka.reconstruction.partition_owners import PartitionOwners
+from models.kafka.reconstruction.epochs import partition_owners
+from models.kafka.reconstruction.epochs.partition_owners import PartitionOwners
 
 MEMBERS = st.sampled_from(["a", "b", "c"])
 PARTITIONS = st.lists(st.builds("{}-{}".format, st.sampled_from(["orders", "bills", "x-y"]), st.integers(0, 4)), max_size=6, unique=True)

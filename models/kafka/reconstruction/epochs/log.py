@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from models.causes import Cause
 from models.events import Event, Witness, text_field
 from models.kafka.observations.roster import RosterMember
-from models.kafka.reconstruction.epoch_lines import INTO_TARGET, LEFT_TARGET, cause_of_fence, members_with_target
-from models.kafka.reconstruction.epoch_progress import SAME_CHANGE_US, SAME_REQUEST_US, EpochProgress
-from models.kafka.reconstruction.epoch_windows import (
+from models.kafka.reconstruction.epochs.lines import INTO_TARGET, LEFT_TARGET, cause_of_fence, members_with_target
+from models.kafka.reconstruction.epochs.member_signs import EPOCH_READY
+from models.kafka.reconstruction.epochs.progress import SAME_CHANGE_US, SAME_REQUEST_US, EpochProgress
+from models.kafka.reconstruction.epochs.unlogged_epochs import SHOWN_BY
+from models.kafka.reconstruction.epochs.windows import (
     DEPARTURE_CAUSES,
     EpochChange,
     EpochWindow,
     leaving_together,
 )
-from models.kafka.reconstruction.member_signs import EPOCH_READY
-from models.kafka.reconstruction.unlogged_epochs import SHOWN_BY
 
 PENDING_MAX = 20_000
 """Changes of one group that wait for the epoch that they raise."""
