@@ -112,6 +112,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.line_delays.straggler_us": Tolerance(2_000_000),
     "kafka.line_delays.effect_us": Tolerance(2_000_000),
     "kafka.line_delays.afterthought_us": Tolerance(250_000),
+    "kafka.line_delays.stamp_us": Tolerance(2_000, "two stamps of whole milliseconds (log4j, %d)"),
     "kafka.line_delays.heard_us": Tolerance(4_000_000, "heartbeat.interval.ms, 3 s by default (ConsumerConfig); assumed beyond"),
     "kafka.attribution.slack_us": Tolerance(60_000_000),
     "kafka.incidents.takeover_us": Tolerance(60_000_000),
@@ -173,7 +174,6 @@ TOLERANCES: Mapping[str, Tolerance] = {
         45_000_000, "the longest default: session.timeout.ms since 3.0 (ConsumerConfig, KIP-735)"
     ),
     "kafka.request_windows.answer_us": Tolerance(20_000, "assumed: answers of the labelled corpora take 1 ms, those of a busy broker more"),
-    "kafka.request_windows.stamp_us": Tolerance(2_000, "two stamps of whole milliseconds (log4j, %d)"),
     "kafka.request_windows.hold_us": Tolerance(1_000_000),
     "kafka.request_windows.parked_us": Tolerance(100_000),
     "kafka.blockers.slow_rejoin_us": Tolerance(1_500_000),

@@ -250,6 +250,7 @@ SAME_TOPICS = Shares(
 
 LEFT_AND_RETURNED = Prior(0.06, "assumed: neither joins nor head counts are told")
 EXPIRED_AND_RETURNED = Prior(0.1, "assumed: neither joins nor head counts are told")
+NAMESAKE_CAME = Prior(0.6, "assumed: of several by this name one went and one came before the others were in, most likely in its place")
 HANDED_A_NEW_ID = Prior(0.93, "assumed: its client asks for an id to join with at once (KIP-394), and did so before the others were in")
 AS_MANY_AS_BEFORE = Prior(0.85, "24 of 27: somebody joined meanwhile, most likely who went")
 FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")
@@ -264,10 +265,9 @@ LEFT_AND_SEEN_BACK = Prior(0.985, "both halves stand in the logs; 154 of 154")
 LATE_AND_BACK_UNLOGGED = Prior(0.1, "assumed: without reasons (KIP-800) or its own log, who polled too late comes back alike")
 LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row")
 EXPIRED_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs; 49 of 49")
-EXPIRED_SOMETIME = Prior(
-    0.8, "assumed: no request reached the coordinator that took over, so that the session's start is not known, nor the rebalance's"
-)
+EXPIRED_SOMETIME = Prior(0.8, "assumed: no request reached the coordinator that took over: when the session began is not known")
 EXPIRED_SOMETIME_AND_SEEN_BACK = Prior(0.7, "assumed: the same, and it may have come back before its former self expired")
+AT_THE_SAME_MOMENT = Prior(0.5, "assumed: stamps of whole milliseconds do not order a request and the end of a session")
 EXPIRED = Prior(0.994, "the coordinator's own line; 829 of 829")
 ECHO_OF_EVICTION = Shares(
     {Cause.SESSION_TIMEOUT: 0.95, Cause.REBALANCE_TIMEOUT: 0.05},

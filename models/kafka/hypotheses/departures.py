@@ -68,6 +68,8 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     ways = _ways_of_leaving(context, leaves)
     for hypothesis in hypotheses:
         hypothesis.actions = _leavers_alike(context.phase, ways.get(hypothesis.cause, ()), action)
+    if perhaps_back is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS:
+        return _unless_for_a_namesake(action, perhaps_back, hypotheses)
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
         return _late_or_restarted(context.phase, action, perhaps_back, hypotheses)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
@@ -110,6 +112,14 @@ _NO_RESTARTS = frozenset({Cause.ADMIN_REMOVAL, Cause.POLL_TIMEOUT})
 
 Who polled too late rejoins at its next poll, in the same process.
 """
+
+
+def _unless_for_a_namesake(gone: MemberAction | None, came: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Add that one came in the place of another by its name."""
+    share = weights.NAMESAKE_CAME.value
+    for hypothesis in hypotheses:
+        hypothesis.probability *= 1 - share
+    return [Hypothesis(Cause.MEMBER_RESTART, share, [action for action in (gone, came) if action is not None]), *hypotheses]
 
 
 def _unless_it_returned(
@@ -335,8 +345,10 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
     if action is None and expiries:
         action = min(expiries.values(), key=lambda a: a.at)
     actor = context.phase.actor(action) if action else None
-    returned = context.arrivals.by_actor.get(actor) if actor and not context.known.is_ambiguous(actor) else None
+    returned = context.arrivals.by_actor.get(actor) or came_meanwhile(context.phase, context.members, action) if actor and action else None
     first = _all_expired(context.phase, context.departures, context.known, expiries.values(), action)
+    if returned is not None and context.known.is_ambiguous(actor) and context.window.outcome != "empty":
+        return _unless_for_a_namesake(action, returned, [Hypothesis(Cause.SESSION_TIMEOUT, weights.EXPIRED.value, first)])
     if returned is not None and action is not None and context.window.outcome != "empty":
         sure = (weights.EXPIRED_SOMETIME_AND_SEEN_BACK if _is_time_in_doubt(action) else weights.EXPIRED_AND_SEEN_BACK).value
         again = [action, returned, *restarts(context, actor)]

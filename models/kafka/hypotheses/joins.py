@@ -22,6 +22,7 @@ from models.kafka.hypotheses.hypothesis import (
     PROMPT_US,
     Hypothesis,
 )
+from models.kafka.hypotheses.unlogged_members import has_one_gone
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
@@ -76,7 +77,8 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
         return _joined_in_unknown_state(context, actions)
     if action is not None and _is_logged_behind_a_departure(context.phase, context.departures, action):
         return [Hypothesis(cause, share, actions) for cause, share in weights.JOINED_AS_ANOTHER_WENT.of.items()]
-    if silent := silent_before(context.phase, context.departures):
+    silent = silent_before(context.phase, context.departures)
+    if silent or _may_follow_one_unlogged(context):
         of = {Cause.MEMBER_JOIN: actions}
         return [Hypothesis(c, share, of.get(c, silent), EARLIER_LINES) for c, share in weights.APPEARED_AND_SILENT.of.items()]
     has_reason = bool(reason_id_in(context.window.started) or (action and action.at >= context.phase.start - PROMPT_US))
@@ -115,6 +117,14 @@ def _is_logged_behind_a_departure(phase: LoggedJoinPhase, departures: DepartedMe
     """
     is_later = action.event.witness is Witness.CLIENT and action.at > phase.start
     return is_later and phase.window.witness is Witness.COORDINATOR and not reason_id_in(phase.window.started) and bool(departures.inferred)
+
+
+def _may_follow_one_unlogged(context: RebalanceContext) -> bool:
+    """Whether a member without a log went, and was not waited for long."""
+    phase, until = context.phase, context.window.open_until
+    if phase.window.witness is not Witness.CLIENT or until is None or until - phase.start > HEARD_US:
+        return False
+    return has_one_gone(phase, context.members, context.known)
 
 
 def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:

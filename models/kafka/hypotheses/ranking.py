@@ -27,7 +27,7 @@ from models.kafka.hypotheses.joins import propose_join, silent_before
 from models.kafka.hypotheses.missed_syncs import by_missed_syncs
 from models.kafka.hypotheses.removals import by_removed_members
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
-from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
+from models.kafka.hypotheses.unlogged_members import unless_others_began
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
@@ -38,8 +38,7 @@ from models.kafka.observations.actions import (
     says_old_generation,
     says_unknown_member,
 )
-from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, stamp_width_us
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, STAMP_US, stamp_width_us
 from models.tolerances import float_tolerance, int_tolerance
 
 EXPIRY_LAG_US = int_tolerance("kafka.ranking.expiry_lag_us")
@@ -88,20 +87,9 @@ class Ranking:
 def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
-    rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
-    if _has_one_vanished(context.phase, context.members, context.departures):
-        rival = Cause.SESSION_TIMEOUT
-    elif rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
-        rival = Cause.MEMBER_JOIN
-    if _others_unseen(context, trigger) and all(hypothesis.cause is not rival for hypothesis in hypotheses):
-        share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
-        for hypothesis in hypotheses:
-            hypothesis.probability *= share
-            hypothesis.supporting_actions = [
-                *hypothesis.supporting_actions,
-                *gaps_in_assignment(context.phase, context.members, context.known),
-            ]
-        hypotheses = [*hypotheses, Hypothesis(rival, 1 - share, settled_by=EARLIER_LINES)]
+    if trigger is not None:
+        hypotheses = _beside_one_of_the_same_moment(context, trigger, hypotheses)
+    hypotheses = unless_others_began(context, trigger, hypotheses)
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
     if total > 1:
@@ -110,80 +98,40 @@ def rank(context: RebalanceContext) -> Ranking:
     return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, weights.UNEXPLAINED.value)], trigger)
 
 
-def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> bool:
-    """Whether members without a log may have started the rebalance."""
-    window = context.window
-    if window.witness is not Witness.CLIENT or not window.generation_before or context.phase.was_empty:
-        return False
-    knows_after = context.members.are_all_known_after or window.outcome == "empty"
-    knows_all = knows_after and len(context.members.before) == window.members_before
-    if trigger is None or trigger.kind is ActionKind.EXPIRE:
-        return False
-    if _may_be_unheard(context.phase, context.known, trigger) or _has_one_vanished(context.phase, context.members, context.departures):
-        return True
-    if knows_all:
-        return False
-    is_alone = (window.outcome == "empty" or window.joined is None) and len(context.members.before) < 2
-    return (
-        trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context.phase, context.members, context.known)
+def _beside_one_of_the_same_moment(context: RebalanceContext, trigger: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Weigh a request and an expiry that a log does not order.
+
+    It tells when a session ended by the last answer alone, whose stamp is rounded as those of requests are.
+    """
+    rival = _of_the_same_moment(context, trigger)
+    if rival is None or reason_id_in(context.window.started) or context.phase.was_empty:
+        return hypotheses
+    share = weights.AT_THE_SAME_MOMENT.value
+    by_cause: dict[Cause, Hypothesis] = {}
+    for hypotheses_of_one, part in ((hypotheses, share), (RULES_BY_ACTION[rival.kind](context, rival), 1 - share)):
+        for hypothesis in hypotheses_of_one:
+            total = by_cause.setdefault(hypothesis.cause, replace(hypothesis, probability=0.0))
+            total.probability += hypothesis.probability * part
+    return list(by_cause.values())
+
+
+def _of_the_same_moment(context: RebalanceContext, trigger: MemberAction) -> MemberAction | None:
+    """The expiry at the moment of a request, or the other way round."""
+    phase, is_expiry = context.phase, trigger.kind is ActionKind.EXPIRE
+    kinds = (ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE) if is_expiry else (ActionKind.EXPIRE,)
+    near = phase.actions_of(*kinds, start=trigger.at - STAMP_US - 1, end=trigger.at + STAMP_US)
+    by_requests = (action for action in near if Witness.REQUEST is action.event.witness is trigger.event.witness)
+    return next(
+        (
+            action
+            for action in by_requests
+            if context.members.is_new(action) or (action.kind in _GONE and context.departures.is_effective(action))
+        ),
+        None,
     )
 
 
-def _are_all_logged(context: RebalanceContext, trigger: MemberAction | None) -> bool:
-    """Whether as many members have logs as the group is known to have."""
-    if trigger is not None and (
-        _may_be_unheard(context.phase, context.known, trigger) or _has_one_vanished(context.phase, context.members, context.departures)
-    ):
-        return False
-    size = max(context.window.members_before or 0, context.window.members_after or 0)
-    named = max((context.members.before, context.members.after), key=len)
-    return 0 < size <= len(named) and all(actor in context.known.clients for actor in named)
-
-
-def _has_one_vanished(phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers) -> bool:
-    """Whether a group went empty though one of its members did not leave.
-
-    Its session may have ended before others left.
-    """
-    if phase.window.outcome != "empty":
-        return False
-    late = {phase.actor(action) for action in phase.actions_of(ActionKind.POLL_TIMEOUT)}  # some libraries tell no leave besides
-    return any(actor not in departures.by_actor and actor not in late for actor in members.before)
-
-
-def _may_be_unheard(phase: LoggedJoinPhase, known: GroupKnowledge, trigger: MemberAction) -> bool:
-    """Whether a leave may have reached a coordinator that was none any more.
-
-    Or a join may have come after it gave up waiting for assignments.
-    """
-    if trigger.kind is ActionKind.JOIN:
-        is_next = phase.previous is not None and phase.previous.generation_after == phase.window.generation_before
-        return is_next and _is_coordinator_silent(phase, known, trigger)
-    return trigger.kind is ActionKind.LEAVE and (_is_heard_late(phase, trigger) or _is_coordinator_silent(phase, known, trigger))
-
-
-def _is_heard_late(phase: LoggedJoinPhase, trigger: MemberAction) -> bool:
-    """Whether nobody heard of the rebalance within a heartbeat interval."""
-    kinds = (ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN)
-    notices = [notice for notice in phase.actions_of(*kinds, start=trigger.at) if is_rebalance_notice(notice)]
-    actors = {phase.actor(notice) for notice in notices}
-    return len(actors) > 1 and min(notice.at for notice in notices) - trigger.at > HEARD_US
-
-
-def _is_coordinator_silent(phase: LoggedJoinPhase, known: GroupKnowledge, trigger: MemberAction) -> bool:
-    """Whether no SyncGroup of the members was answered until one left."""
-    began = phase.window.previous_joined_at
-    if began is None or trigger.at - began <= HEARD_US or not known.has_assignments:
-        return False
-    return not any(phase.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=trigger.at))
-
-
-def _do_others_act(phase: LoggedJoinPhase, members: GenerationMembers, known: GroupKnowledge) -> bool:
-    """Whether members without a log came, went, have names or partitions."""
-    before = phase.window.generation_before or 0
-    earlier = (actors for generation, actors in known.generations.items() if generation <= before)
-    named = {*members.after, *(actor for actors in earlier for actor in actors)}
-    return known.others_act or any(actor not in known.clients for actor in named) or bool(gaps_in_assignment(phase, members, known))
+_GONE = frozenset({ActionKind.LEAVE, ActionKind.EXPIRE})
 
 
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:

@@ -23,6 +23,9 @@ It starts one at once, or belongs to a running one.
 LATE_LOGGING_US = int_tolerance("kafka.line_delays.afterthought_us")
 """Delay of "has left" after its effect, in the Scala coordinator since 3.0."""
 
+STAMP_US = int_tolerance("kafka.line_delays.stamp_us")
+"""How late a session may seem to end, by stamps of whole milliseconds."""
+
 HEARD_US = int_tolerance("kafka.line_delays.heard_us")
 """Usual time until some member hears of a rebalance by its heartbeat."""
 

@@ -23,6 +23,7 @@ from models.kafka.observations.actions import (
     has_waited,
     is_taken_unanswered,
 )
+from models.kafka.observations.line_delays import STAMP_US
 from models.kafka.reconstruction.answering_brokers import (
     FINE,
     NOT_COORDINATOR,
@@ -47,9 +48,6 @@ By then the other answers of its generation are logged, and the coordinator's li
 
 HELD_MAX = 10_000
 """Requests that wait at once; beyond it the oldest are read."""
-
-STAMP_US = int_tolerance("kafka.request_windows.stamp_us")
-"""How late a session may seem to end, by stamps of whole milliseconds."""
 
 ANSWER_US = int_tolerance("kafka.request_windows.answer_us")
 """Longest time from a heartbeat to the logged time of its answer.

@@ -132,13 +132,33 @@ class AssignmentWrite:
         refused = list(self._refused_syncs(began))
         if phase.window.witness is Witness.CLIENT and phase.previous is not None and phase.previous.outcome == "superseded":
             given_up_at = began + STORE_TIMEOUT_US
-            if any(action.why == NOT_STORED or _is_answered_as(action.at, given_up_at) for action in refused):
+            if any(action.why == NOT_STORED for action in refused):
+                return True
+            if self._was_readmitted_alone():
+                return False  # when the others sent their SyncGroups is not told
+            if any(_is_answered_as(action.at, given_up_at) for action in refused):
                 return True
             return self._is_sync_answered_by_loss() or (_is_answered_as(phase.start, given_up_at) and self._have_all_asked_again())
         if any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused):
             return True
         took = (action.event.fields.get("total_ms") for action in refused)
         return any(isinstance(time, int | float) and 0 <= time * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for time in took)
+
+    def _was_readmitted_alone(self) -> bool:
+        """Whether only a static member that came back shows the generation before.
+
+        It was answered at once with a generation that had begun before (updateStaticMemberAndRebalance); who leads one assigns it.
+        """
+        phase, generation = self.phase, self.phase.window.generation_before
+        joined = [action for action in phase.all_of(ActionKind.JOINED) if action.generation == generation]
+        leader = self.known.leaders.get(generation) if generation is not None else None
+        return bool(joined) and all(phase.actor(answer) != leader and self._was_readmitted(answer) for answer in joined)
+
+    def _was_readmitted(self, answer: MemberAction) -> bool:
+        """Whether a static member's JoinGroup under no id was answered at once."""
+        phase, since = self.phase, answer.at - CLOCK_TOLERANCE_US - 1
+        requests = phase.actions_of(ActionKind.JOIN, start=since, end=answer.at)
+        return answer.instance_id is not None and any(phase.actor(request) == phase.actor(answer) for request in requests)
 
     @property
     def is_as_if_timed_out(self) -> bool:

@@ -37,6 +37,15 @@ class GenerationMembers:
         return self.known.generations.get(generation, {}) if generation is not None else {}
 
     @property
+    def are_all_known_before(self) -> bool:
+        """Every member of the generation before is known by name."""
+        window, previous = self.phase.window, self.phase.previous
+        count = window.members_before
+        if count is None and previous is not None and previous.generation_after == window.generation_before:
+            count = previous.members_after
+        return bool(count) and len(self.before) == count
+
+    @property
     def are_all_known_after(self) -> bool:
         """Every member of the new generation is known by name."""
         count = self.phase.window.members_after

@@ -318,8 +318,7 @@ def test_who_expired_and_was_seen_back_was_restarted() -> None:
         hypotheses = propose_expiry(context(gone, back), gone)
         assert shares(hypotheses) == {Cause.MEMBER_RESTART: round(weight.value, 6), Cause.SESSION_TIMEOUT: round(1 - weight.value, 6)}
         assert (hypotheses[0].actions, hypotheses[1].actions) == ([gone, back], [gone])
-    for values in ({"outcome": "empty"}, {"shared": {"a"}}):
-        assert propose_expiry(context(expiry(), back, **values), expiry())[0].cause is Cause.SESSION_TIMEOUT  # type: ignore[arg-type]
+    assert propose_expiry(context(expiry(), back, outcome="empty"), expiry())[0].cause is Cause.SESSION_TIMEOUT
 
 
 @pytest.mark.parametrize(("doubt_us", "weight"), [(0, weights.EXPIRED), (None, weights.EXPIRED), (5, weights.EXPIRED_SOMETIME)])
@@ -373,15 +372,42 @@ AGAIN = {"last": ("b",), "members_after": 1}
         ([BACK, act(K.LEAVE, 2 * SECOND, "a")], {}, False),
         ([act(K.JOIN, SECOND, "a", member="A2", error_code=79), STOPPED], {}, False),
         ([act(K.JOIN, 3 * SECOND + 1, "a", member="A2"), act(K.LEAVE, 3 * SECOND + 2, "a", member="A2")], {}, False),
-        ([BACK, STOPPED], {"shared": {"a"}}, False),
         ([BACK, STOPPED], {"outcome": "coordinator_lost"}, False),
     ],
-    ids=["left", "expired", "too late", "no request", "left once", "given an id", "in the next phase", "shared name", "coordinator lost"],
+    ids=["left", "expired", "too late", "no request", "left once", "given an id", "in the next phase", "coordinator lost"],
 )
 def test_who_came_back_and_stopped_again_was_restarted(actions: list[MemberAction], values: dict[str, object], restarted: bool) -> None:
-    hypotheses = propose_departure(context(LEAVE, *actions, **AGAIN | values), LEAVE)  # type: ignore[arg-type]
+    for gone, propose in ((LEAVE, propose_departure), (expiry(), propose_expiry)):
+        hypotheses = propose(context(gone, *actions, **AGAIN | values), gone)  # type: ignore[arg-type]
+        assert (hypotheses[0].cause is Cause.MEMBER_RESTART) is restarted
 
-    assert (hypotheses[0].cause is Cause.MEMBER_RESTART) is restarted
+
+@pytest.mark.parametrize(
+    ("actions", "values", "is_in_its_place"),
+    [
+        ([BACK], {}, True),
+        ([BACK, STOPPED], {"last": ("b",)}, True),
+        ([], {}, False),
+        ([act(K.JOIN, SECOND, "b", member="B2")], {}, False),
+        ([BACK], {"shared": {"b"}}, False),
+        ([BACK], {"outcome": "empty"}, False),
+    ],
+    ids=["came", "came and stopped", "nobody", "another name", "a name of one alone", "none stayed"],
+)
+def test_of_several_by_one_name_one_that_came_may_be_in_the_place_of_one_that_went(
+    actions: list[MemberAction], values: dict[str, object], is_in_its_place: bool
+) -> None:
+    for gone, propose in ((LEAVE, propose_departure), (expiry(), propose_expiry)):
+        hypotheses = propose(context(gone, *actions, **{"shared": {"a"}} | values), gone)  # type: ignore[arg-type]
+        assert (shares(hypotheses).get(Cause.MEMBER_RESTART) == weights.NAMESAKE_CAME.value) is is_in_its_place
+        if is_in_its_place:
+            assert hypotheses[0].actions == [gone, BACK]
+
+
+def test_of_several_by_one_name_one_that_polled_late_is_none_that_came() -> None:
+    late = act(K.LEAVE, why="poll timeout has expired")
+
+    assert propose_departure(context(late, BACK, shared={"a"}), late)[0].cause is Cause.POLL_TIMEOUT
 
 
 @pytest.mark.parametrize(

@@ -443,6 +443,30 @@ def test_a_sync_was_refused_because_its_write_failed(action: MemberAction, value
 
 
 @pytest.mark.parametrize(
+    ("away", "instance", "values", "given_up"),
+    [
+        (-CLOCK_TOLERANCE_US, "i", {}, False),
+        (-CLOCK_TOLERANCE_US - 1, "i", {}, True),
+        (-CLOCK_TOLERANCE_US, None, {}, True),
+        (-CLOCK_TOLERANCE_US, "i", {"leaders": {4: "a"}}, True),
+        (-CLOCK_TOLERANCE_US, "i", {"leaders": {4: "b"}}, False),
+    ],
+    ids=["at once", "as a join phase ended", "a dynamic member", "its leader", "another's follower"],
+)
+def test_a_static_member_that_was_let_in_at_once_does_not_show_when_the_others_asked_for_assignments(
+    away: int, instance: str | None, values: dict[str, object], given_up: bool
+) -> None:
+    join = by_client(K.JOIN, away - 60 * SECOND, instance=instance)
+    joined = by_client(K.JOINED, -60 * SECOND, instance=instance, generation=4)
+    sync = refused(GIVEN_UP, why="REBALANCE_IN_PROGRESS")
+
+    earlier = {"previous_joined_at": NOW - 60 * SECOND}
+    assert context(join, joined, sync, **SUPERSEDED | earlier | values).write.was_given_up is given_up  # type: ignore[arg-type]
+    other = by_client(K.JOINED, -60 * SECOND, "b", generation=4)
+    assert context(join, joined, other, sync, **SUPERSEDED | earlier | values).write.was_given_up  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("lost_at", "found_at", "names", "nodes", "answered"),
     [
         (AT_ONCE_US, AT_ONCE_US, ("a", "a"), ("1", "1"), True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from models import weights
@@ -10,9 +12,9 @@ from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.context.assignment_write import AT_ONCE_US
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
-from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, find_trigger, rank, trigger_text
+from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, STAMP_US
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
 from tests.models.kafka.reconstruction.lines import line
 
@@ -208,6 +210,9 @@ def rivals(*actions: MemberAction, **values: object) -> set[Cause]:
         ({"members_after": 2, "members_before": 2}, False),
         ({"members_after": 2, "members_before": 3}, True),
         ({"members_after": 3, "members_before": 2}, True),
+        ({"members_after": 2, "previous": before(members_after=2)}, False),
+        ({"members_after": 2, "previous": before(members_after=3)}, True),
+        ({"members_after": 2, "previous": before(members_after=2, generation_after=3)}, True),
     ],
 )
 def test_others_may_have_begun_it_unless_all_are_known(values: dict[str, object], unseen: bool) -> None:
@@ -336,6 +341,110 @@ def test_a_leave_that_others_hear_of_late_reached_nobody(first: int, second: int
     values = {"members_after": 2, "members_before": 3, "first": ("a", "b", "c"), "last": ("b", "c"), "clients": {"a", "b", "c"}}
 
     assert bool(rivals(by_client(K.LEAVE, 0), *notices, joined=None, ended_at=None, **values)) is late
+
+
+CLOSED = by_client(K.LEAVE, 0, why="the consumer is being closed")
+CAME = by_client(K.JOIN, 9, "b", member="B2")
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "rival"),
+    [
+        ([CAME], {}, Cause.MEMBER_RESTART),
+        ([CAME, by_client(K.JOIN, 9, "c")], {}, Cause.MEMBER_JOIN),
+        ([CAME, by_client(K.REBALANCE_NOTICED, SECOND, "b")], {}, None),
+        ([CAME, by_client(K.WANTS_REJOIN, 5, "b", why=TOLD)], {}, None),
+        ([CAME, by_client(K.WANTS_REJOIN, 5, "b", why="own")], {}, Cause.MEMBER_RESTART),
+        ([], {}, None),
+        ([CAME], {"first": ("a",)}, None),
+        ([CAME], {"witness": Witness.REQUEST}, None),
+    ],
+    ids=["came back", "new", "heard", "told", "of its own", "nobody came", "alone", "by requests"],
+)
+def test_a_leave_that_nobody_heard_of_may_have_reached_nobody(
+    actions: list[MemberAction], values: dict[str, object], rival: Cause | None
+) -> None:
+    known = {"witness": Witness.CLIENT, "clients": {"a", "b", "c"}, "last": ("b",)}
+    ranking = rank(context(CLOSED, *actions, **known | values))  # type: ignore[arg-type]
+
+    unsure = [each.cause for each in ranking.hypotheses if each.settled_by == "server.log at INFO" and not each.actions]
+    assert unsure == ([rival] if rival else [])
+
+
+@pytest.mark.parametrize(
+    ("lag", "values", "unseen"),
+    [
+        (HEARD_US, {}, True),
+        (HEARD_US + 1, {}, False),
+        (HEARD_US, {"members_before": 2, "members_after": 1}, False),
+        (HEARD_US, {"members_before": 3, "members_after": 1}, True),
+    ],
+    ids=["no heartbeat yet", "a heartbeat since", "all are known", "one is not"],
+)
+def test_others_may_have_come_before_a_leave_since_the_last_heartbeats(lag: int, values: dict[str, object], unseen: bool) -> None:
+    soon = {"previous_joined_at": NOW - lag, "last": ("b",)}
+
+    assert (Cause.MEMBER_JOIN in rivals(CLOSED, **soon | values)) is unseen
+    assert not rivals(by_client(K.JOIN, 0, "c"), **soon | {"clients": {"a", "b", "c"}, "last": ("a", "b", "c")})
+
+
+@pytest.mark.parametrize(
+    ("values", "is_gone"),
+    [
+        ({"members_after": 3}, True),
+        ({"members_after": 4}, False),
+        ({"members_after": 3, "tell_joins": {"a", "b"}}, False),
+        ({"members_after": 3, "assignors": {}}, False),
+        ({"members_after": 3, "joined": line("GenerationStarted", NOW + HEARD_US + 1, node="1", generation=5)}, False),
+    ],
+    ids=["out of the generation", "perhaps still in it", "perhaps the newcomer", "no gap", "perhaps awaited"],
+)
+def test_a_member_without_a_log_may_have_gone_before_another_joined(values: dict[str, object], is_gone: bool) -> None:
+    known = {"witness": Witness.CLIENT, "clients": {"a", "b", "c"}, "tell_joins": {"a", "b", "c"}, "assignors": {4: "range"}}
+    rebalance = context(by_client(K.JOIN, 0, "c"), *GAP, last=("a", "b", "c"), **known | values)  # type: ignore[arg-type]
+
+    ranking = rank(rebalance)
+
+    assert ({each.cause: each.probability for each in ranking.hypotheses} == dict(weights.APPEARED_AND_SILENT.of)) is is_gone
+
+
+# -- one moment ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_at", "expiry_at", "values", "is_even"),
+    [
+        (0, STAMP_US, {}, True),
+        (0, STAMP_US + 1, {}, False),
+        (0, 0, {}, True),
+        (-STAMP_US, 0, {}, True),
+        (STAMP_US, 0, {}, True),
+        (0, 5, {"started": started(reason_id="new_member", reason_member_id="C")}, False),
+        (0, 5, {"state_before": State.EMPTY}, False),
+    ],
+    ids=["at the limit", "later", "at once", "before", "behind", "told", "of an empty group"],
+)
+@pytest.mark.parametrize(
+    ("request_", "cause"), [(by_request(K.JOIN, 0, "c"), Cause.MEMBER_JOIN), (by_request(K.LEAVE, 0, "b"), Cause.MEMBER_LEAVE)]
+)
+def test_a_request_log_does_not_order_what_happens_in_one_moment(
+    request_: MemberAction, cause: Cause, request_at: int, expiry_at: int, values: dict[str, object], is_even: bool
+) -> None:
+    asked = replace(request_, at=NOW + request_at)
+    gone = by_request(K.EXPIRE, expiry_at)
+    ranking = rank(context(asked, gone, **{"witness": Witness.REQUEST, "last": ("c",)} | values))  # type: ignore[arg-type]
+
+    share = weights.AT_THE_SAME_MOMENT.value
+    causes = {each.cause: each.probability for each in ranking.hypotheses}
+    is_shared = {cause, Cause.SESSION_TIMEOUT} <= causes.keys() and max(causes.values()) <= share
+    assert is_shared is is_even
+
+
+def test_the_coordinator_orders_what_happens_in_one_moment() -> None:
+    ranking = rank(context(act(K.JOIN, 0, "c"), act(K.EXPIRE, 5), last=("b", "c")))
+
+    assert ranking.best.cause is Cause.MEMBER_JOIN
+    assert ranking.best.probability > weights.AT_THE_SAME_MOMENT.value
 
 
 # -- ranks ---------------------------------------------------------------------------------------------------------
