@@ -251,6 +251,7 @@ SAME_TOPICS = Shares(
 LEFT_AND_RETURNED = Prior(0.06, "assumed: neither joins nor head counts are told")
 EXPIRED_AND_RETURNED = Prior(0.1, "assumed: neither joins nor head counts are told")
 NAMESAKE_CAME = Prior(0.6, "assumed: of several by this name one went and one came before the others were in, most likely in its place")
+NAMELESS_CAME = Prior(0.4, "assumed: the same, of clients without an id of their own, which are of any program")
 HANDED_A_NEW_ID = Prior(0.93, "assumed: its client asks for an id to join with at once (KIP-394), and did so before the others were in")
 AS_MANY_AS_BEFORE = Prior(0.85, "24 of 27: somebody joined meanwhile, most likely who went")
 FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")

@@ -23,7 +23,7 @@ from models.kafka.observations.actions import (
     MemberAction,
 )
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.observations.libraries import JAVA
+from models.kafka.observations.libraries import JAVA, is_default_id
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 
@@ -68,8 +68,8 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     ways = _ways_of_leaving(context, leaves)
     for hypothesis in hypotheses:
         hypothesis.actions = _leavers_alike(context.phase, ways.get(hypothesis.cause, ()), action)
-    if perhaps_back is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS:
-        return _unless_for_a_namesake(action, perhaps_back, hypotheses)
+    if perhaps_back is not None and action is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS:
+        return _unless_for_a_namesake(actor, [action, perhaps_back], hypotheses)
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
         return _late_or_restarted(context.phase, action, perhaps_back, hypotheses)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
@@ -114,12 +114,12 @@ Who polled too late rejoins at its next poll, in the same process.
 """
 
 
-def _unless_for_a_namesake(gone: MemberAction | None, came: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+def _unless_for_a_namesake(actor: str | None, actions: list[MemberAction], hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """Add that one came in the place of another by its name."""
-    share = weights.NAMESAKE_CAME.value
+    share = (weights.NAMELESS_CAME if is_default_id(actor or "") else weights.NAMESAKE_CAME).value
     for hypothesis in hypotheses:
         hypothesis.probability *= 1 - share
-    return [Hypothesis(Cause.MEMBER_RESTART, share, [action for action in (gone, came) if action is not None]), *hypotheses]
+    return [Hypothesis(Cause.MEMBER_RESTART, share, actions), *hypotheses]
 
 
 def _unless_it_returned(
@@ -347,9 +347,9 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
     actor = context.phase.actor(action) if action else None
     returned = context.arrivals.by_actor.get(actor) or came_meanwhile(context.phase, context.members, action) if actor and action else None
     first = _all_expired(context.phase, context.departures, context.known, expiries.values(), action)
-    if returned is not None and context.known.is_ambiguous(actor) and context.window.outcome != "empty":
-        return _unless_for_a_namesake(action, returned, [Hypothesis(Cause.SESSION_TIMEOUT, weights.EXPIRED.value, first)])
     if returned is not None and action is not None and context.window.outcome != "empty":
+        if context.known.is_ambiguous(actor):
+            return _unless_for_a_namesake(actor, [action, returned], [Hypothesis(Cause.SESSION_TIMEOUT, weights.EXPIRED.value, first)])
         sure = (weights.EXPIRED_SOMETIME_AND_SEEN_BACK if _is_time_in_doubt(action) else weights.EXPIRED_AND_SEEN_BACK).value
         again = [action, returned, *restarts(context, actor)]
         return [Hypothesis(Cause.MEMBER_RESTART, sure, again), Hypothesis(Cause.SESSION_TIMEOUT, 1 - sure, first)]

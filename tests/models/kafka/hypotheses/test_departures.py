@@ -404,6 +404,13 @@ def test_of_several_by_one_name_one_that_came_may_be_in_the_place_of_one_that_we
             assert hypotheses[0].actions == [gone, BACK]
 
 
+def test_a_name_that_any_program_may_have_tells_less_of_who_came() -> None:
+    back = act(K.JOIN, SECOND, "rdkafka", member="A2")
+    for gone, propose in ((act(K.LEAVE, 0, "rdkafka"), propose_departure), (expiry(0, "rdkafka"), propose_expiry)):
+        hypotheses = propose(context(gone, back, first=("rdkafka", "b"), last=("rdkafka", "b")), gone)
+        assert shares(hypotheses)[Cause.MEMBER_RESTART] == weights.NAMELESS_CAME.value
+
+
 def test_of_several_by_one_name_one_that_polled_late_is_none_that_came() -> None:
     late = act(K.LEAVE, why="poll timeout has expired")
 
