@@ -144,6 +144,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
         "others_act",
         "has_assignments",
         "committed_at",
+        "begins_amid",
     ),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),

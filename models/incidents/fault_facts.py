@@ -114,6 +114,18 @@ class LostBrokers:
     seconds: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class UnattributedTrouble:
+    """A trouble of clients whose group no line names."""
+
+    client: str | None
+    trouble: str
+    count: int
+    is_reported: bool = False
+    """True if the program around the client reports it, and no client itself."""
+    log_count: int = 1
+
+
 FaultFacts: TypeAlias = (
     DifferingClients
     | RemovedTopics

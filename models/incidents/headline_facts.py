@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from models.incidents.fault_facts import FaultFacts
+from models.incidents.fault_facts import FaultFacts, UnattributedTrouble
 
 Replica: TypeAlias = tuple[str, int]
 """Topic and partition."""
@@ -494,5 +494,6 @@ HeadlineFacts: TypeAlias = (
     | AbsenceFacts
     | DirectoryFacts
     | QueueFacts
+    | UnattributedTrouble
 )
 """Facts of one headline."""

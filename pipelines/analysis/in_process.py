@@ -20,6 +20,7 @@ from models.ids import make_id
 from models.incidents.incidents import SEVERITY_RANKS, Limits
 from models.kafka.cluster.expiry_bursts import assigned_to_one_of
 from models.kafka.observations.attribution import ClientSighting
+from models.kafka.observations.unattributed_troubles import UnattributedLines
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.broker_loss import ClusterLayout
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
@@ -53,8 +54,10 @@ from pipelines.analysis.stages import (
     rocket_ends_of,
     rocket_histories,
     rows_by_table,
+    unattributed_rows,
 )
 from pipelines.gc_tuning import gc_throttled
+from pipelines.headlines.unattributed_troubles import trouble_notes
 from pipelines.schema.row_conversion import events_of, micros
 
 REJECTED_HELD_MAX = 10_000
@@ -327,9 +330,10 @@ def _replay(reading: ReadingPass, options: AnalyzeOptions, analysis: AnalysisRes
 
     ends = log_ends_of(analysis.log_files)
     of_clients = reading.events_without_group
-    facts = cluster_facts(
-        reading.cluster_events, cluster_of, ends, options.assume, of_clients, sightings, analysis.failures, analysis.warnings
-    )
+    others = UnattributedLines()
+    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, of_clients, sightings, analysis.failures, others)
+    analysis.warnings += trouble_notes(others.notes())
+    analysis.incidents += unattributed_rows(others, options.limits)
     if options.groups:
         for known in facts.values():
             known.expiry_bursts = [assigned_to_one_of(burst, options.groups) for burst in known.expiry_bursts]

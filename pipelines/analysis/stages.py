@@ -18,21 +18,21 @@ from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
 from models.kafka.cluster.log_ends import LogEnds
 from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
-from models.kafka.observations.attribution import ClientSighting, Sightings, unattributed_troubles
+from models.kafka.observations.attribution import ClientSighting, Sightings
+from models.kafka.observations.unattributed_troubles import UnattributedLines
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
 from models.kafka.verdicts.history import GroupHistory
 from models.rocketmq.event_partitions import ROCKET_EVENTS, Parts
 from models.rocketmq.rocketmq_history import RocketHistory, histories_of
-from models.rows import ROCKETMQ, Divergence
+from models.rows import ROCKETMQ, Divergence, Incident
 from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learn_facts
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.headlines.headlines import with_headlines
 from pipelines.headlines.standing_faults import conditions_in_words
-from pipelines.headlines.unattributed_troubles import trouble_notes
 from pipelines.schema.row_conversion import events_of
 
 HISTORY_TABLES = (
@@ -85,6 +85,11 @@ INCIDENTS = "incidents"
 
 CONDITIONS = "conditions"
 """The table with details of standing faults, for which models give facts."""
+
+
+def unattributed_rows(lines: UnattributedLines, limits: Limits) -> list[Incident[str]]:
+    """Incidents of clients whose group no line names."""
+    return with_headlines(lines.incidents(limits.episode_gap_seconds))
 
 
 def rows_by_table(history: GroupHistory | Outages | RocketHistory, tables: Sequence[str]) -> dict[str, Sequence[Any]]:
@@ -141,14 +146,14 @@ def cluster_facts(
     events_without_group: Sequence[Event] = (),
     sightings: Callable[[], Iterable[ClientSighting]] = tuple,
     failures: list[str] | None = None,
-    notes: list[str] | None = None,
+    unattributed: UnattributedLines | None = None,
 ) -> dict[str, ClusterFacts]:
     """Run the cluster stage for each cluster among the events.
 
     Events are those of `models.kafka.cluster.facts.CLUSTER_EVENTS`. `cluster_of` returns the cluster of a file by path.
     `assume` overrides learned facts, by field name. `events_without_group` are clients' lines without a group; `sightings` is called
-    only if there are any. If a cluster's events raise, its facts stay empty and `failures` gets a message. `notes` gets
-    those on troubles of consumers whose group nobody names.
+    only if there are any. If a cluster's events raise, its facts stay empty and `failures` gets a message. `unattributed`
+    gets the lines whose group nobody names.
     """
     by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in log_ends}
     for event in events:
@@ -159,27 +164,34 @@ def cluster_facts(
         known.logs_end, known.client_ends = ends.brokers, ends.clients
         for name, value in assume.items():
             setattr(known, name, value)
-    home_groups = _attributed(events_without_group, sightings, cluster_of)
+    home_groups = _attributed(events_without_group, sightings, cluster_of, unattributed or UnattributedLines())
     for cluster, by_group in home_groups.items():
         facts.setdefault(cluster, ClusterFacts(cluster)).attributed_events = by_group
-    if notes is not None:
-        attributed = {event.place for by_group in home_groups.values() for events in by_group.values() for event in events}
-        others = (event for event in events_without_group if event.place not in attributed)
-        notes += trouble_notes(unattributed_troubles(others))
     return facts
 
 
 def _attributed(
-    events_without_group: Sequence[Event], sightings: Callable[[], Iterable[ClientSighting]], cluster_of: Callable[[str], str]
+    events_without_group: Sequence[Event],
+    sightings: Callable[[], Iterable[ClientSighting]],
+    cluster_of: Callable[[str], str],
+    unattributed: UnattributedLines,
 ) -> dict[str, dict[str, list[Event]]]:
-    """Attribute clients' lines without a group, by cluster and group."""
+    """Attribute clients' lines without a group, by cluster and group.
+
+    The rest goes to `unattributed`.
+    """
     seen: dict[str, Sightings] = {}
     for sighting in sightings() if events_without_group else ():
         seen.setdefault(cluster_of(sighting.file), Sightings()).note(sighting)
     by_cluster: dict[str, list[Event]] = {}
     for event in events_without_group:
         by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
-    return {cluster: seen[cluster].attribute(events) for cluster, events in by_cluster.items() if cluster in seen}
+    homes = {cluster: seen[cluster].attribute(events) for cluster, events in by_cluster.items() if cluster in seen}
+    at_home = {event.place for by_group in homes.values() for events in by_group.values() for event in events}
+    unattributed.logs_with_groups.update(*(known.logs_with_groups() for known in seen.values()))
+    for cluster, events in by_cluster.items():
+        unattributed.by_cluster[cluster] = [event for event in events if event.place not in at_home]
+    return homes
 
 
 class GuardedStage:

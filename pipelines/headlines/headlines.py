@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from models.incidents import headline_facts as facts_of
+from models.incidents.fault_facts import UnattributedTrouble
 from models.incidents.headline_facts import HeadlineFacts
 from models.rows import Incident
 from pipelines.headlines.group_conditions import (
@@ -27,6 +28,7 @@ from pipelines.headlines.group_episodes import emptiness, episode
 from pipelines.headlines.outages import absence, failed_directory, outage, quorum_turn, stale_leader
 from pipelines.headlines.phrases import cause_words
 from pipelines.headlines.queue_episodes import queue_episode, servers_alone
+from pipelines.headlines.unattributed_troubles import unattributed_trouble
 
 HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.EpisodeFacts: episode,
@@ -51,6 +53,7 @@ HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.DirectoryFacts: failed_directory,
     facts_of.QueueFacts: queue_episode,
     facts_of.ServerFacts: servers_alone,
+    UnattributedTrouble: unattributed_trouble,
 }
 """Functions that put facts into words, by class."""
 

@@ -1,10 +1,11 @@
-"""Notes on troubles of clients whose group no line names."""
+"""Troubles of clients whose group no line names, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from models.kafka.observations.attribution import NOT_AUTHORIZED, UnattributedTrouble
+from models.incidents.fault_facts import UnattributedTrouble
+from models.kafka.observations.unattributed_troubles import NOT_AUTHORIZED
 from pipelines.headlines.phrases import often
 
 OWN_WORDS: Mapping[str, str] = {
@@ -31,26 +32,26 @@ REPORTED_WORDS: Mapping[str, str] = {
 """Words for what programs around clients report."""
 
 NOTES_MAX = 10
-"""Notes of either kind; the rest of clients' own troubles is counted."""
+"""Notes that are written out; the rest is counted."""
 
 _NAMELESS = "a consumer"
 
 
-def trouble_notes(troubles: Iterable[UnattributedTrouble]) -> list[str]:
-    """A note for each trouble, and one for those beyond the limit."""
-    shown = sorted(troubles, key=lambda trouble: (trouble.file, trouble.client or _NAMELESS, trouble.trouble))
-    by_clients = [trouble for trouble in shown if not trouble.is_reported]
-    by_programs = [trouble for trouble in shown if trouble.is_reported]
-    hidden_count = len(by_clients) - NOTES_MAX
+def unattributed_trouble(facts: UnattributedTrouble) -> str:
+    """Client, and what happened to it how often."""
+    logs = f" ({facts.log_count} logs)" if facts.log_count > 1 else ""
+    return f"{_happened(facts)}{logs}; no line names its group, so that no rebalance is told"
+
+
+def trouble_notes(troubles: Iterable[tuple[str, UnattributedTrouble]]) -> list[str]:
+    """A note for each trouble, and one for the rest."""
+    shown = list(troubles)
+    hidden_count = len(shown) - NOTES_MAX
     rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
-    return [*rest, *map(_own_note, by_clients[:NOTES_MAX]), *map(_reported_note, by_programs[:NOTES_MAX])]
+    return [*rest, *(f"{log}: {unattributed_trouble(trouble)}" for log, trouble in shown[:NOTES_MAX])]
 
 
-def _own_note(trouble: UnattributedTrouble) -> str:
-    words = often(f"{trouble.client or _NAMELESS} {OWN_WORDS[trouble.trouble]}", trouble.count)
-    return f"{trouble.file}: {words}; no line names its group, so that no rebalance is told"
-
-
-def _reported_note(trouble: UnattributedTrouble) -> str:
-    words = often(f"{_NAMELESS} {REPORTED_WORDS[trouble.trouble]}", trouble.count)
-    return f"{trouble.file}: as its program tells, {words}; of which group is not said, so that no rebalance is told of it"
+def _happened(facts: UnattributedTrouble) -> str:
+    if facts.is_reported:
+        return f"as its program tells, {often(f'{_NAMELESS} {REPORTED_WORDS[facts.trouble]}', facts.count)}"
+    return often(f"{facts.client or _NAMELESS} {OWN_WORDS[facts.trouble]}", facts.count)

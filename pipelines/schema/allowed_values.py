@@ -128,6 +128,7 @@ INCIDENT_KINDS = (
     "restoration_slow",
     "share_partition_troubled",
     "group_deleted",
+    "group_unnamed",
     "single",
     *CONDITION_KINDS,
 )

@@ -32,6 +32,7 @@ from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
     has_only_given_id,
+    is_given_id,
     is_rebalance_notice,
     is_refused_sync,
     says_group_went_on,
@@ -145,6 +146,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
     if removed:
         return removed, None
     trigger = find_trigger(context)
+    if trigger is not None and _begins_amid(context, trigger):
+        return start_not_seen(context), None
     nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.phase.start
     by_members = context.window.witness is Witness.CLIENT and context.write.was_given_up
     if by_members or (nobody_before and context.write.has_failed_silently):
@@ -164,6 +167,23 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         rule = propose_join if context.phase.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return _unless_others_expired(context.phase, context.members, context.departures, trigger, rule(context, trigger)), trigger
     return by_elimination(context), None
+
+
+def _begins_amid(context: RebalanceContext, trigger: MemberAction) -> bool:
+    """Whether all that shows the start is a member whose log begins there.
+
+    Why it joins, for the first time or again, stands in lines before.
+    """
+    if context.window.witness is not Witness.CLIENT or trigger.kind not in {ActionKind.JOIN, ActionKind.REJOIN}:
+        return False
+    if context.window.generation_before == 0 or context.phase.was_empty:
+        return False
+    actor, phase = context.phase.actor(trigger), context.phase
+    began = context.known.begins_amid.get(actor or "")
+    if began is None or not phase.previous_end <= began <= trigger.at:
+        return False
+    answers = phase.actions_of(ActionKind.WANTS_REJOIN, ActionKind.JOIN_FAILED, start=trigger.at)
+    return not any(phase.actor(answer) == actor and is_given_id(answer) for answer in answers)
 
 
 def _unless_others_expired(

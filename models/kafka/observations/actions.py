@@ -24,6 +24,9 @@ MEMBER_ID_REQUIRED = 79
 It joins again at once.
 """
 
+GIVEN_ID = "need to re-join with the given member-id"
+"""Beginning of the reason for which a new member joins again (AbstractCoordinator.JoinGroupResponseHandler)."""
+
 ALREADY_REBALANCING = "group is already rebalancing"
 """Why a member rejoins whose heartbeat was refused so (AbstractCoordinator.HeartbeatResponseHandler)."""
 
@@ -137,6 +140,11 @@ def has_only_given_id(action: MemberAction) -> bool:
     That is no join yet, nor a refusal. Requests have the error's code, clients its name.
     """
     return int_field(action.event, "error_code") == MEMBER_ID_REQUIRED or "MEMBER_ID_REQUIRED" in (action.why or "")
+
+
+def is_given_id(action: MemberAction) -> bool:
+    """Whether a client is given its first id, and so is new."""
+    return has_only_given_id(action) or (action.why or "").startswith(GIVEN_ID)
 
 
 def says_unknown_member(action: MemberAction) -> bool:

@@ -7,7 +7,7 @@ that time. A line that fits several groups is not attributed.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -59,64 +59,7 @@ def attributed_events(group: str, facts: ClusterFacts) -> deque[Event]:
     return deque(sorted([*deletions, *facts.attributed_events.get(group, ())], key=lambda event: event.order_us))
 
 
-NOT_AUTHORIZED = "ClientTroubled not_authorized"
-"""A trouble that is not the client's own error."""
-
-HANDOVERS = frozenset({"ClientRevoked", "ClientLost"})
-"""Events that show a rebalance or a close, and no trouble of the client."""
-
-CLIENT_TROUBLES = HANDOVERS | {
-    "ClientPollTimedOut",
-    "ClientCoordinatorLost",
-    "ClientHeartbeatFailed",
-    "ClientFenced",
-    "StaticMemberFenced",
-    "ClientTroubled",
-    "ClientJoinFailed",
-    NOT_AUTHORIZED,
-}
-"""Events about a client itself that also concern its group."""
-
-REPORTED_TROUBLES = frozenset({"polled_late", "commit_refused", "not_in_generation", "fenced", "join_refused"})
-"""Troubles of clients that programs around them report."""
-
 _REPORT = "ClientErrorReported"
-
-
-@dataclass(frozen=True, slots=True)
-class UnattributedTrouble:
-    """A client's trouble, as often as a log tells it without a group."""
-
-    file: str
-    client: str | None
-    trouble: str
-    count: int
-    is_reported: bool = False
-    """True if the program around the client reports it, and no client itself."""
-
-
-def unattributed_troubles(lines: Iterable[Event]) -> list[UnattributedTrouble]:
-    """Troubles of clients whose group no line names: their own, then reported ones."""
-    events = list(lines)
-    counts = Counter(
-        (event.place.file, event.client_id or event.instance_id or event.member_id or None, _trouble_of(event)) for event in events
-    )
-    troubles = [UnattributedTrouble(*key, count) for key, count in counts.items() if key[2] in CLIENT_TROUBLES]
-    own_files = {trouble.file for trouble in troubles if trouble.trouble not in HANDOVERS}
-    reports = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == _REPORT)
-    return troubles + [
-        UnattributedTrouble(file, None, trouble, count, is_reported=True)
-        for (file, trouble), count in sorted(reports.items())
-        if file not in own_files and trouble in REPORTED_TROUBLES
-    ]
-
-
-def _trouble_of(event: Event) -> str:
-    if event.name == "ClientLeaveSent" and "poll timeout has expired" in str(event.fields.get("why")):
-        return "ClientPollTimedOut"
-    named = f"{event.name} {event.fields.get('trouble')}"
-    return named if named == NOT_AUTHORIZED else event.name
-
 
 SIGHTING_TOLERANCE_US = int_tolerance("kafka.attribution.slack_us")
 """Time before its first sighting for which a client counts as present.
@@ -204,6 +147,10 @@ class Sightings:
         for group_of_log in homes.values():
             group_of_log.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
         return homes
+
+    def logs_with_groups(self) -> set[str]:
+        """Logs of clients that name a group."""
+        return set(self._clients)
 
     def _group_of(self, event: Event) -> str | None:
         client = event.client_id or (owner_in_member_id(event.member_id) if event.member_id else None)

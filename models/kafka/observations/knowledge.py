@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
-from models.kafka.observations.libraries import is_default_id, known_library, library_of
+from models.kafka.observations.libraries import is_default_id, known_library, library_of, logs_rebalances
 from models.kafka.observations.roster import Roster, RosterMember, owner_in_member_id
 from models.tolerances import int_tolerance
 from models.units import US_PER_MS
@@ -72,6 +72,8 @@ class GroupKnowledge:
     """Members' logs tell of the assignments that they got."""
     committed_at: dict[str, int] = field(default_factory=dict)
     """Last commit of each member id that was taken, by request logs (microseconds)."""
+    begins_amid: dict[str, int] = field(default_factory=dict)
+    """Clients whose log begins as they join again, and when (microseconds)."""
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""
@@ -122,6 +124,7 @@ class GroupKnowledge:
             self.topics.pop(client, None)
             self.patterns.discard(client)
             self.settings.pop(client, None)
+            self.begins_amid.pop(client, None)
             self.asked_topics.pop(client, None)
             self.asked_otherwise_at.pop(client, None)
         kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
@@ -163,11 +166,20 @@ def _update_roster(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
         knowledge.protocol_type = text_field(event, "protocol_type") or knowledge.protocol_type
 
 
+_AMID = frozenset({"ClientRevoked", "ClientJoining"})
+"""Events of a member that joins again.
+
+What a client logs first, of its coordinator, or why it joins, stands before.
+"""
+
+
 def _hear(knowledge: GroupKnowledge, roster: Roster, event: Event, client: str) -> None:
     """Note that a client's own log is present, and which library wrote it."""
+    family = event.message.rpartition(".")[0]
+    if client not in knowledge.clients and event.name in _AMID and logs_rebalances(library_of(family)):
+        knowledge.begins_amid[client] = event.time_us
     knowledge.clients.add(client)
     knowledge.has_assignments = knowledge.has_assignments or event.name == "ClientAssigned"
-    family = event.message.rpartition(".")[0]
     roster.note_log(client, event.place.file, family)
     if not known_library(library_of(family)).logs_late_polls:
         knowledge.silent.add(client)

@@ -144,6 +144,12 @@ def known_library(name: str) -> Library:
     return LIBRARIES.get(name, NO_LIBRARY)
 
 
+def logs_rebalances(name: str) -> bool:
+    """Whether members log that they hear of a rebalance, by library or program."""
+    library = known_library(name)
+    return library.logs_rebalances or known_library(library.built_on or "").logs_rebalances
+
+
 def default_timeouts(name: str | None, version: str | None) -> Timeouts | None:
     """Default timeouts of a library's version; of its newest where no line tells it."""
     library = known_library(name or "")

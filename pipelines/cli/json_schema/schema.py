@@ -245,6 +245,11 @@ GATE: dict[str, Any] = {
         "type": "array",
         "items": closed({"cluster": TEXT, "group": TEXT, "seconds": SECONDS}),
     },
+    "unnamed_groups": {
+        "description": "Clients that lost their place in a group that no line names; each counts as a rebalance.",
+        "type": "array",
+        "items": TEXT,
+    },
     "broken_rules": {
         "description": "Stretches in which a group was above the limit of a rule, by time.",
         "type": "array",

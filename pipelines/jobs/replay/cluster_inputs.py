@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from models.events import Event, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, EXPIRY_EVENTS, ClusterFacts
 from models.kafka.observations.attribution import EVENTS_WITHOUT_GROUP, ClientSighting
+from models.kafka.observations.unattributed_troubles import UnattributedLines
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
 from pipelines.analysis.client_sightings import EventsPerFileLimit, sightings_in
 from pipelines.analysis.joint_expiries import EXPIRY_COLUMNS, joint
 from pipelines.analysis.stages import cluster_facts, log_ends_of
+from pipelines.headlines.unattributed_troubles import trouble_notes
 from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.schema.row_conversion import events_of
 from pipelines.transforms.consumed_topics import EVENT_COLUMNS, READ_TOPICS
@@ -33,7 +35,12 @@ _PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
 
 
 def facts_of(
-    warehouse: Warehouse, clusters: Iterable[str], files: list[FileRow], assume: Mapping[str, int], failures: list[str]
+    warehouse: Warehouse,
+    clusters: Iterable[str],
+    files: list[FileRow],
+    assume: Mapping[str, int],
+    failures: list[str],
+    unattributed: UnattributedLines,
 ) -> dict[str, ClusterFacts]:
     """Run the cluster stage.
 
@@ -53,9 +60,9 @@ def facts_of(
             return sightings_of_all(warehouse.tables.frame("events").where(of_clusters.column))
         return sightings_in(rows.combine_chunks().to_batches())
 
-    notes: list[str] = []
-    known = cluster_facts(concerning, cluster_of.__getitem__, log_ends_of(files), assume, events_without_group, sightings, failures, notes)
-    for note in notes:
+    ends = log_ends_of(files)
+    known = cluster_facts(concerning, cluster_of.__getitem__, ends, assume, events_without_group, sightings, failures, unattributed)
+    for note in trouble_notes(unattributed.notes()):
         _log.warning(note)
     return known
 

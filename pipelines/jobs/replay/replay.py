@@ -19,8 +19,10 @@ from pyspark.sql import functions as F
 
 from models.kafka.cluster.fact_rows import fact_rows
 from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.observations.unattributed_troubles import UNATTRIBUTED_KINDS, UnattributedLines
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.reader_fingerprints import fingerprint_readers
+from pipelines.analysis.stages import unattributed_rows
 from pipelines.jobs.ingest.file_rows import FileRows
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import CLUSTER_STATE, ResumeState, state_rows, state_text
@@ -37,7 +39,7 @@ from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, SNAPSHOTS
 from pipelines.transforms.unknown_messages import unknown_messages, unknown_sums
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse.rows import arrow_diff
-from pipelines.warehouse.rows.predicates import NAMES_MAX, RowScope, among
+from pipelines.warehouse.rows.predicates import NAMES_MAX, RowScope, among, is_empty
 from pipelines.warehouse.warehouse import Warehouse
 
 
@@ -94,10 +96,10 @@ def _replay(
     runner: StageRunner, files: FileRows, touched: ChangedScope, states: Mapping[str, ResumeState], options: ReplayOptions
 ) -> ReplayResult:
     """Run the stages one after the other: facts of clusters, groups, outages, RocketMQ."""
-    warehouse, clusters, failures = runner.warehouse, touched.clusters, list[str]()
+    warehouse, clusters, failures, without_group = runner.warehouse, touched.clusters, list[str](), UnattributedLines()
     values = files.columns(*_FILE_COLUMNS)
     rows = [dict(zip(_FILE_COLUMNS, row, strict=True)) for row in values if row[0] in clusters and row[1]]
-    facts = facts_of(warehouse, clusters, rows, options.assume, failures)
+    facts = facts_of(warehouse, clusters, rows, options.assume, failures, without_group)
     fingerprints = {cluster: fingerprint_of(_without_end(facts_of_cluster)) for cluster, facts_of_cluster in facts.items()}
     changed = {cluster for cluster in facts if states.get(cluster, {}).get("facts") != fingerprints[cluster]}
     # Nothing is known of a cluster whose last informative file is gone.
@@ -111,6 +113,7 @@ def _replay(
     outages = OutageReplays(inputs, runner, readers, read)
     outages.run(replayed)
     with_rocketmq = RocketReplays(inputs, runner).run(replayed)
+    _add_unattributed_incidents(inputs, without_group, replayed)
     _add_facts(facts, changed | touched.whole, replayed)
     _add_unknown_messages(inputs, runner, replayed)
     after = {
@@ -156,6 +159,15 @@ def _add_facts(facts: Mapping[str, ClusterFacts], clusters: set[str], replayed: 
         learned = [row for cluster in sorted(clusters & facts.keys()) for row in fact_rows(facts[cluster])]
         rows = pa.Table.from_batches([to_batch("learned_facts", learned)])
         replayed.add("learned_facts", TableRows(len(learned), local=rows), among("cluster", clusters))
+
+
+def _add_unattributed_incidents(inputs: ChangedInputs, lines: UnattributedLines, replayed: ReplayedRows) -> None:
+    """Incidents of clients whose group no line names."""
+    incidents = unattributed_rows(lines, inputs.options.limits)
+    if incidents or not inputs.warehouse.versions.is_known_empty("incidents"):
+        rows = pa.Table.from_batches([to_batch("incidents", incidents)])
+        nameless = among("cluster", inputs.touched.clusters) & is_empty("groups") & among("kind", UNATTRIBUTED_KINDS)
+        replayed.add("incidents", TableRows(len(incidents), local=rows), nameless)
 
 
 def _add_unknown_messages(inputs: ChangedInputs, runner: StageRunner, replayed: ReplayedRows) -> None:

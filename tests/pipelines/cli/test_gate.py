@@ -144,3 +144,19 @@ def test_a_group_that_lost_all_its_members_does_not_pass(
     answer = json.loads(done.out)
     assert (done.code, answer["passed"], [group["seconds"] for group in answer["groups_without_members"]]) == (code, not code, seconds)
     assert ("orders: without members for 2 h 44 min" in cli("gate", log, "--max-stopped", "2m").out) == bool(code)
+
+
+LATE = (
+    "%4|1795252075.040|MAXPOLL|rdkafka#consumer-1| [thrd:main]: Application maximum poll interval (300000ms) exceeded by 255ms "
+    "(adjust max.poll.interval.ms for long-running message processing): leaving group\n"
+)
+
+
+@pytest.mark.parametrize(("limit", "code"), [(0, 1), (1, 0)])
+def test_a_client_whose_group_no_line_names_does_not_pass_unseen(cli: Cli, tmp_path: Path, limit: int, code: int) -> None:
+    (tmp_path / "app.log").write_text(LATE)
+    done = cli("gate", tmp_path, "--max-rebalances", limit)
+
+    assert (done.code, cli("analyze", tmp_path, "--fail-on", "warning").code) == (code, 1)
+    assert "rdkafka exceeded max.poll.interval.ms and left its group" in done.out
+    assert ("Passed" in done.out) == (not code)

@@ -16,12 +16,18 @@ from models.rows import Evidence, Incident, Person
 from pipelines.headlines import group_conditions, group_episodes, outages, queue_episodes
 from pipelines.headlines.headlines import HEADLINE_WORDINGS, headline, with_headlines
 from pipelines.schema.allowed_values import ALLOCATION_CAUSES, KAFKA_CAUSES, OWNERSHIP_KINDS
-from tests.pipelines.headlines import test_group_conditions, test_group_episodes, test_outages, test_queue_episodes
+from tests.pipelines.headlines import (
+    test_group_conditions,
+    test_group_episodes,
+    test_outages,
+    test_queue_episodes,
+    test_unattributed_troubles,
+)
 
 TOLD = {
     facts: text
-    for table in (test_group_conditions.TOLD, test_group_episodes.TOLD, test_outages.TOLD, test_queue_episodes.TOLD)
-    for facts, text in table.items()
+    for module in (test_group_conditions, test_group_episodes, test_outages, test_queue_episodes, test_unattributed_troubles)
+    for facts, text in module.TOLD.items()
 }
 
 

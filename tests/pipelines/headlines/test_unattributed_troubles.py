@@ -1,9 +1,20 @@
-"""Notes on troubles of clients without a group."""
+"""Words for troubles of clients without a group."""
 
 from __future__ import annotations
 
-from models.kafka.observations.attribution import CLIENT_TROUBLES, REPORTED_TROUBLES, UnattributedTrouble
+from models.incidents.fault_facts import UnattributedTrouble
+from models.kafka.observations.unattributed_troubles import CLIENT_TROUBLES, REPORTED_TROUBLES
 from pipelines.headlines.unattributed_troubles import NOTES_MAX, OWN_WORDS, REPORTED_WORDS, trouble_notes
+
+UNNAMED = "no line names its group, so that no rebalance is told"
+
+TOLD = {
+    UnattributedTrouble("rdkafka", "ClientPollTimedOut", 1): f"rdkafka exceeded max.poll.interval.ms and left its group; {UNNAMED}",
+    UnattributedTrouble("rdkafka", "ClientLost", 3, log_count=2): f"rdkafka lost its partitions 3 times (2 logs); {UNNAMED}",
+    UnattributedTrouble(None, "fenced", 3, is_reported=True): (
+        f"as its program tells, a consumer was fenced by another consumer with its group.instance.id 3 times; {UNNAMED}"
+    ),
+}
 
 
 def test_each_trouble_has_words() -> None:
@@ -11,23 +22,14 @@ def test_each_trouble_has_words() -> None:
     assert REPORTED_WORDS.keys() == REPORTED_TROUBLES
 
 
-def test_a_note_names_the_client_and_says_how_often() -> None:
-    troubles = [
-        UnattributedTrouble("app.log", None, "ClientRevoked", 2),
-        UnattributedTrouble("app.log", "rdkafka", "ClientPollTimedOut", 1),
-        UnattributedTrouble("worker.log", None, "fenced", 3, is_reported=True),
-    ]
-
-    assert trouble_notes(troubles) == [
-        "app.log: a consumer gave its partitions up 2 times; no line names its group, so that no rebalance is told",
-        "app.log: rdkafka exceeded max.poll.interval.ms and left its group; no line names its group, so that no rebalance is told",
-        "worker.log: as its program tells, a consumer was fenced by another consumer with its group.instance.id 3 times; "
-        "of which group is not said, so that no rebalance is told of it",
+def test_a_note_names_the_log() -> None:
+    assert trouble_notes([("app.log", UnattributedTrouble(None, "ClientRevoked", 2))]) == [
+        f"app.log: a consumer gave its partitions up 2 times; {UNNAMED}"
     ]
 
 
 def test_beyond_the_limit_troubles_are_counted() -> None:
-    many = [UnattributedTrouble("app.log", f"c-{number:02}", "ClientLost", 1) for number in range(NOTES_MAX + 3)]
+    many = [("app.log", UnattributedTrouble(f"c-{number:02}", "ClientRevoked", 1)) for number in range(NOTES_MAX + 3)]
 
     first, *others = trouble_notes(many)
     assert first == "3 more troubles of consumers are of groups that no line names"

@@ -63,15 +63,16 @@ def gate(
     judged = [(group, _exceeded(group, max_rebalances, seconds)) for group in group_sums(source.rows.rebalances)]
     broken = _breaches(source, rules)
     empty = [] if seconds is None else _without_members(source, seconds)
+    nameless = _of_unnamed_groups(source, max_rebalances)
     of_zones = zone_warnings(source)
     if query_options.warehouse:
         list(map(query_options.talk.warn, of_zones))
     with contextlib.suppress(ReaderGone):  # who reads no further gets the exit code
         if as_json:
-            _write(judged, max_rebalances, seconds, broken, empty, of_zones)
+            _write(judged, max_rebalances, seconds, broken, empty, nameless, of_zones)
         else:
-            _show(judged, broken, source, empty, is_timed=seconds is not None)
-    is_above = bool(broken or empty) or any(excess for _, excess in judged)
+            _show(judged, broken, source, empty, nameless, is_timed=seconds is not None)
+    is_above = bool(broken or empty or nameless.are_above) or any(excess for _, excess in judged)
     doubtful = [codes.SOME_REJECTED] if of_zones else []  # what was read does not fit together, as if part of it were missing
     return codes.decisive([*source.codes, *doubtful, codes.FINDINGS if is_above else codes.GOOD])
 
@@ -83,6 +84,34 @@ class EmptyGroup:
     cluster: str
     group: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnnamedGroups:
+    """Troubles of clients whose group no line names, as sentences."""
+
+    headlines: list[str]
+    are_above: bool
+    """Whether they show more rebalances than a group may have."""
+
+
+def _of_unnamed_groups(source: Source, rebalances_max: int | None) -> UnnamedGroups:
+    """What clients tell without their group.
+
+    Each that lost its place made a rebalance that no sum holds.
+    """
+    from dashboards.view.row_access import column
+    from models.kafka.observations.unattributed_troubles import UNATTRIBUTED_KINDS
+    from pipelines.cli.answers.selection import those
+    from pipelines.warehouse.warehouse_reader import column_in
+
+    rows = those(
+        source.rows.incidents,
+        f"cardinality(groups) = 0 and severity <> 'info' and {column_in('kind', sorted(UNATTRIBUTED_KINDS))}",
+        lambda row: not column(row, "groups") and column(row, "severity") != "info" and column(row, "kind") in UNATTRIBUTED_KINDS,
+    )
+    headlines = [column(row, "headline") for row in rows]
+    return UnnamedGroups(headlines, rebalances_max is not None and len(headlines) > rebalances_max)
 
 
 def _without_members(source: Source, seconds_max: float) -> list[EmptyGroup]:
@@ -120,6 +149,7 @@ def _write(
     seconds_max: float | None,
     broken: list[Breach],
     empty: list[EmptyGroup],
+    nameless: UnnamedGroups,
     of_zones: list[str],
 ) -> None:
     from pipelines.cli.answers.history_rows import breach_rows
@@ -137,7 +167,7 @@ def _write(
         }
         for group, excess in judged
     ]
-    passed = not broken and not empty and not any(excess for _, excess in judged)
+    passed = not broken and not empty and not nameless.are_above and not any(excess for _, excess in judged)
     limits = {"max_rebalances": rebalances_max, "max_stopped_seconds": seconds_max}
     write_object(
         {
@@ -146,13 +176,20 @@ def _write(
             "groups": groups,
             "groups_without_members": list(map(asdict, empty)),
             "broken_rules": list(breach_rows(broken)),
+            "unnamed_groups": nameless.headlines,
             "doubts": of_zones,
         }
     )
 
 
 def _show(
-    judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], source: Source, empty: list[EmptyGroup], *, is_timed: bool
+    judged: list[tuple[GroupSum, list[str]]],
+    breaches: list[Breach],
+    source: Source,
+    empty: list[EmptyGroup],
+    nameless: UnnamedGroups,
+    *,
+    is_timed: bool,
 ) -> None:
     from dashboards.answer.build import build_answer
     from dashboards.wording.durations import duration
@@ -169,7 +206,9 @@ def _show(
         screens.say(screen(), f"{item.group}: {text}", style="bold")
     for breach in breaches:
         screens.say(screen(), f"{breach.headline} ({source.clock.span(breach.started_at, breach.ended_at)})", style="bold")
-    if not broken and not breaches and not empty:
+    for headline in nameless.headlines:
+        screens.say(screen(), headline, style="bold")
+    if not broken and not breaches and not empty and not nameless.are_above:
         screens.say(screen(), f"Passed: {counted(len(judged), 'group')} with rebalances, none above the limits.")
     untimed = sum(group.untimed for group, _ in judged) if is_timed else 0
     if untimed:

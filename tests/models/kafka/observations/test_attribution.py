@@ -9,7 +9,7 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.incidents.line_placement import place_line
-from models.kafka.observations.attribution import ClientSighting, Sightings, unattributed_troubles
+from models.kafka.observations.attribution import ClientSighting, Sightings
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
@@ -183,31 +183,12 @@ def test_whose_line_it_is_in_a_log_is_told_where_one_client_follows_the_other(se
     assert (found.group, found.member_id) == ("orders", member)
 
 
-def trouble(name: str, line: int, **fields: object) -> Event:
-    return Event(name, line * S, line * S, LogPosition("app.log", line, line), Witness.CLIENT, fields=fields)
-
-
-def told_of(*events: Event) -> list[tuple[str, int, bool]]:
-    return [(each.trouble, each.count, each.is_reported) for each in unattributed_troubles(events)]
-
-
-def test_what_programs_report_of_clients_is_counted_once_and_without_a_group() -> None:
-    assert told_of(*(trouble("ClientErrorReported", line, trouble="commit_refused") for line in (1, 2))) == [("commit_refused", 2, True)]
-
-
-def test_what_a_client_tells_itself_is_not_told_again_by_its_program() -> None:
-    own = trouble("ClientPollTimedOut", 1)
-
-    assert told_of(own, trouble("ClientErrorReported", 2, trouble="polled_late")) == [("ClientPollTimedOut", 1, False)]
-
-
-def test_what_is_given_up_in_no_named_group_stands_beside_what_a_program_reports() -> None:
-    events = [trouble("ClientRevoked", 1), trouble("ClientRevoked", 2), trouble("ClientErrorReported", 3, trouble="fenced")]
-
-    assert told_of(*events) == [("ClientRevoked", 2, False), ("fenced", 1, True)]
-
-
 def test_what_programs_tell_is_of_no_group() -> None:
     sightings = Sightings()
     sightings.note(ClientSighting("app.log", Witness.CLIENT, "orders", None, None, None, 0, 9 * S))
-    assert sightings.attribute([trouble("ClientErrorReported", 2, trouble="polled_late")]) == {}
+    assert (
+        sightings.attribute(
+            [Event("ClientErrorReported", 2 * S, 2 * S, LogPosition("app.log", 2, 2), Witness.CLIENT, fields={"trouble": "polled_late"})]
+        )
+        == {}
+    )
