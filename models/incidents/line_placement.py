@@ -47,6 +47,15 @@ EFFECTS_OF_OTHERS = ("group is already rebalancing", "rebalance failed due to", 
 _OLD_GENERATION = frozenset({"RebalanceStarted", "ClientHeartbeatFailed", "HeartbeatCompleted", "OffsetCommitCompleted"})
 """Events that carry the generation before the rebalance."""
 
+_OF_PROCESSES = frozenset({"KafkaVersion", "ClusterId"})
+"""Events of a client's process, whatever its group does."""
+
+_OUT_OF_GENERATION = ("unknown_member", "illegal_generation", "not aware of this member", "not the current generation")
+"""Words of answers by which a client learns that its group went on without it (Errors.java)."""
+
+_ANSWERED = frozenset({"ClientHeartbeatFailed", "ClientCommitFailed", "ClientSyncFailed", "ClientJoinFailed"})
+"""Events in which such answers stand."""
+
 _BEHIND = {
     "BrokerStopping": ("coordinator_failover", "broker_outage"),
     "BrokerStopped": ("coordinator_failover", "broker_outage"),
@@ -92,6 +101,7 @@ class RowReason(StrEnum):
     GENERATION = "generation"
     JUST_BEFORE = "just_before"
     TIME = "time"
+    HEARD_LATER = "heard_later"
 
 
 _CALM = {"StaticMemberKept": RoleReason.STATIC_RETURN, "StaticMemberReplaced": RoleReason.STATIC_TAKEOVER}
@@ -153,16 +163,30 @@ def _row_of(event: Event, at: int, rows: Sequence[Rebalance]) -> tuple[Rebalance
     near = [(away, -row.began, row) for row in rows if (away := _away(row, at)) is not None]
     if near:
         return min(near, key=lambda row: row[:2])[2], RowReason.TIME
-    return None, None
+    earlier = [row for row in rows if row.began <= at] if _is_out(event) else []
+    return (earlier[-1], RowReason.HEARD_LATER) if earlier else (None, None)
+
+
+def _is_out(event: Event) -> bool:
+    """Whether a client hears that its group went on without it, however late."""
+    error = str(event.fields.get("error") or "").lower()
+    return event.name == "ClientLost" or (event.name in _ANSWERED and any(words in error for words in _OUT_OF_GENERATION))
 
 
 def _groups_of_client(event: Event, at: int, rows: Sequence[Rebalance]) -> set[str]:
     """Groups that a client's line without a group may be about.
 
-    Groups of verdicts with this line, otherwise groups with the client as offender.
+    Groups of verdicts with this line, otherwise groups with the client as offender, otherwise those of verdicts with other lines of
+    its log.
     """
     standing = {row.group for row in rows if _stands_on(row, event)}
-    return standing or {row.group for row in rows if _is_behind(event, row) and _away(row, at) is not None}
+    if standing:
+        return standing
+    near = [row for row in rows if _away(row, at) is not None]
+    acted = {row.group for row in near if _is_behind(event, row)}
+    if acted or event.name in _OF_PROCESSES:
+        return acted
+    return {row.group for row in near if any(line.file == event.place.file for line in row.evidence)}
 
 
 def _stands_on(row: Rebalance, event: Event) -> bool:

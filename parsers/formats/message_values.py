@@ -92,6 +92,29 @@ def with_text_keys(structures: Sequence[Structure], text: str) -> str | None:
     return with_keys(structures, message, document) if known and document is not None else None
 
 
+def with_keys_below(structures: Sequence[Structure], text: str) -> str | None:
+    """The message with keys that stand on lines below it, else None.
+
+    pino-pretty writes each field so, objects over several lines that are indented further.
+    """
+    message, *lines = text.split("\n", LINES_BELOW_MAX)
+    document: dict[str, Any] = {}
+    for line in lines[:LINES_BELOW_MAX]:
+        pair = _PAIR_BELOW.fullmatch(line.rstrip())
+        if pair is None and not document:
+            return None
+        if pair is not None:
+            value = pair["value"]
+            document[pair["key"]] = json_document(f'{{"value": {value}}}') if value.startswith('"') else {"value": value}
+    known = {key: value["value"] for key, value in document.items() if value is not None}
+    return with_keys(structures, message.rstrip(), known) if known else None
+
+
+LINES_BELOW_MAX = 200
+"""Lines below a message that are searched for its keys."""
+
+_PAIR_BELOW = re.compile(r" {4}(?P<key>[\w.]{1,60}): (?P<value>\S.*)", re.ASCII)
+
 _CALLER = re.compile(r"^\S+:\d+ > ", re.ASCII)
 """Place in the source, as zerolog's console writer has it before a message."""
 

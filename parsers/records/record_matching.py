@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parsers.formats.layouts import ANY_PRODUCT, AnyLayout, Header, json_layout, layouts
-from parsers.formats.message_values import with_text_keys
+from parsers.formats.message_values import with_keys_below, with_text_keys
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue, Match
@@ -67,13 +67,18 @@ class RecordMatcher:
             return match or self._with_values(header)
         stack = _STACK.search(message)
         match = self.catalogue.match(header.logger, message[: stack.start()] if stack else message)
-        return match or self.catalogue.match(header.logger, message[: message.index("\n")].rstrip())
+        return match or self.catalogue.match(header.logger, message[: message.index("\n")].rstrip()) or self._with_values_below(header)
 
     def _with_values(self, header: Header) -> Match | None:
         """Match a message that has its keys and values behind it."""
         if "=" not in header.message and "\t{" not in header.message:
             return None
         message = with_text_keys(json_layout().structured, header.message)
+        return self.catalogue.match(header.logger, message) if message is not None else None
+
+    def _with_values_below(self, header: Header) -> Match | None:
+        """Match a message whose keys and values stand below it."""
+        message = with_keys_below(json_layout().structured, header.message) if "\n    " in header.message else None
         return self.catalogue.match(header.logger, message) if message is not None else None
 
     def _without_padding(self, header: Header) -> Match | None:

@@ -33,6 +33,7 @@ ROW_WORDS: Mapping[RowReason, str] = {
     RowReason.GENERATION: "it speaks of generation {generation}",
     RowReason.JUST_BEFORE: "it stands just before the rebalance begins",
     RowReason.TIME: "it stands in its time",
+    RowReason.HEARD_LATER: "the member hears only now that its group went on without it",
 }
 
 

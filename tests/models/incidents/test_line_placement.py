@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from models.event_kinds import EVENTS
+from models.events import Event, LogPosition, Witness
 from models.incidents.line_placement import CAUSES, JOINS, LineRole, RoleReason, RowReason, meaning_of, place_line
 from models.rows import Rebalance
 from pipelines.headlines.line_roles import role_reason
 from tests.models.kafka.groups.script import events_of, parse, replay
 
+S = 1_000_000
 STORY = """
 1.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1
 4.0 GenerationStarted generation=1 member_count=2
@@ -41,6 +43,11 @@ LINES = [
     ("30.0 ClientNote client_id=a", None, "apart"),
     ("75.0 ClientAssigned client_id=a partitions=t-0", None, "apart"),
     ("3.0 MemberIdHandedOut member_id=a#1", 0, "cause"),
+    ("80.0 ClientHeartbeatFailed client_id=b error=UNKNOWN_MEMBER_ID", 1, "effect"),
+    ("80.0 ClientCommitFailed client_id=b error=ILLEGAL_GENERATION", 1, "effect"),
+    ("80.0 ClientCommitFailed client_id=b error=REQUEST_TIMED_OUT", None, "apart"),
+    ("80.0 ClientLost client_id=b partitions=t-0", 1, "effect"),
+    ("0.5 ClientLost client_id=b partitions=t-0", 0, "effect"),
     ("62.05 HeartbeatCompleted client_id=a member_id=a#1 generation=2 error_code=0", 1, "effect"),
     ("75.0 HeartbeatCompleted client_id=a member_id=a#1 generation=2 error_code=0", None, "apart"),
     ("60.0 MemberFailed member_id=c#1", 1, "effect"),
@@ -63,6 +70,24 @@ def test_a_line_that_a_verdict_stands_on_belongs_to_it() -> None:
     evidence = ROWS[1].evidence[0]
     event = parse(evidence.text, evidence.line)
     assert place_line(event, ROWS).row_reason is RowReason.EVIDENCE
+
+
+OTHER_LOG = "elsewhere.log"
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "file", "part"),
+    [
+        ("ClientRevoked", 61, None, "effect"),
+        ("ClientRevoked", 75, None, "apart"),
+        ("ClientRevoked", 61, OTHER_LOG, "apart"),
+        ("KafkaVersion", 61, None, "apart"),
+    ],
+)
+def test_a_clients_line_without_a_group_belongs_to_that_of_its_log(name: str, at: int, file: str | None, part: str) -> None:
+    log = ROWS[1].evidence[0].file
+    event = Event(name, at * S, at * S, LogPosition(file or log, 99, 99), Witness.CLIENT)
+    assert place_line(event, ROWS).part == part
 
 
 def test_a_brokers_line_may_stand_behind_what_follows() -> None:

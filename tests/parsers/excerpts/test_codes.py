@@ -114,9 +114,30 @@ def _logged(number: int, namespace: str, message: str, values: dict[str, object]
     return json.dumps({"namespace": namespace, "level": 4, "label": "INFO", "log": log})
 
 
-@pytest.mark.parametrize("written", [_nest, _logged])
+def _bunyan(number: int, namespace: str, message: str, values: dict[str, object]) -> str:
+    head = {"name": "shop", "hostname": "web-1", "pid": 21, "level": 30, "namespace": namespace}
+    return json.dumps({**head, **values, "msg": message, "time": f"2026-11-21T09:07:5{number}.301Z", "v": 0}, separators=(",", ":"))
+
+
+def _pretty(number: int, namespace: str, message: str, values: dict[str, object]) -> str:
+    pairs = {"namespace": namespace, **values, "memberAssignment": {"stock": [0, 1]}}
+    beside = "".join(f"    {key}: {json.dumps(value, indent=2)}\n".replace("\n  ", "\n      ") for key, value in pairs.items())
+    return f"[2026-11-21 09:07:5{number}.301 +0000] INFO (shop/21 on web-1): {message}\n{beside.rstrip()}"
+
+
+@pytest.mark.parametrize("written", [_nest, _logged, _bunyan, _pretty])
 def test_kafkajs_through_other_loggers(tmp_path: Path, written: Callable[[int, str, str, dict[str, object]], str]) -> None:
     text = "".join(f"{written(number, *each)}\n" for number, each in enumerate(NODE))
     rows = read_bytes(tmp_path, text.encode()).rows("group", "at", "message")
     assert [(row["group"], f"{row['at']:%H:%M:%S}") for row in rows] == [("orders", f"09:07:5{number}") for number in range(3)]
     assert [row["message"].rpartition(".")[2] for row in rows] == ["heartbeat_failed", "crashed", "joined"]
+
+
+@pytest.mark.parametrize("written", [_nest, _logged, _bunyan, _pretty])
+def test_kafkajs_tells_refused_heartbeats_through_other_loggers(
+    tmp_path: Path, written: Callable[[int, str, str, dict[str, object]], str]
+) -> None:
+    values: dict[str, object] = {"clientId": "shop", "error": "The group is rebalancing, so a rejoin is needed", "size": 10}
+    text = written(1, "Connection", "Response Heartbeat(key: 12, version: 3)", values)
+    (row,) = read_bytes(tmp_path, f"{text}\n".encode()).rows("client_id", "message")
+    assert (row["client_id"], row["message"].rpartition(".")[2]) == ("shop", "response_rebalancing")
