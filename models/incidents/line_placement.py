@@ -51,7 +51,7 @@ _OF_PROCESSES = frozenset({"KafkaVersion", "ClusterId"})
 """Events of a client's process, whatever its group does."""
 
 _OUT_OF_GENERATION = ("unknown_member", "illegal_generation", "not aware of this member", "not the current generation")
-"""Words of answers by which a client learns that its group went on without it (Errors.java)."""
+"""Words of answers to a member of an old generation (Errors.java)."""
 
 _ANSWERED = frozenset({"ClientHeartbeatFailed", "ClientCommitFailed", "ClientSyncFailed", "ClientJoinFailed"})
 """Events in which such answers stand."""

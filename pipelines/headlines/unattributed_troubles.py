@@ -28,6 +28,7 @@ REPORTED_WORDS: Mapping[str, str] = {
     "not_in_generation": "was refused by its coordinator, since its group was rebalancing or had gone on without it",
     "fenced": "was fenced by another consumer with its group.instance.id",
     "join_refused": "could not join its group and gave up",
+    "no_broker": "reached no broker",
 }
 """Words for what programs around clients report."""
 
@@ -53,5 +54,6 @@ def trouble_notes(troubles: Iterable[tuple[str, UnattributedTrouble]]) -> list[s
 
 def _happened(facts: UnattributedTrouble) -> str:
     if facts.is_reported:
-        return f"as its program tells, {often(f'{_NAMELESS} {REPORTED_WORDS[facts.trouble]}', facts.count)}"
+        who = "a client" if facts.trouble == "no_broker" else _NAMELESS  # producers tell of it, too
+        return f"as its program tells, {often(f'{who} {REPORTED_WORDS[facts.trouble]}', facts.count)}"
     return often(f"{facts.client or _NAMELESS} {OWN_WORDS[facts.trouble]}", facts.count)

@@ -129,6 +129,7 @@ INCIDENT_KINDS = (
     "share_partition_troubled",
     "group_deleted",
     "group_unnamed",
+    "no_broker_reached",
     "single",
     *CONDITION_KINDS,
 )

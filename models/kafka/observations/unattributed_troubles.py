@@ -39,14 +39,20 @@ CLIENT_TROUBLES = HANDOVERS | {
 }
 """Events about a client itself that also concern its group."""
 
-REPORTED_TROUBLES = frozenset({"polled_late", "commit_refused", "not_in_generation", "fenced", "join_refused"})
+REPORTED_TROUBLES = frozenset({"polled_late", "commit_refused", "not_in_generation", "fenced", "join_refused", "no_broker"})
 """Troubles of clients that programs around them report."""
 
 UNNAMED = "group_unnamed"
 """Kind of an incident whose group no line names."""
 
-UNATTRIBUTED_KINDS = frozenset({UNNAMED, *TROUBLES})
+NO_BROKER = "no_broker_reached"
+"""Kind of an incident of a client that reaches no broker."""
+
+UNATTRIBUTED_KINDS = frozenset({UNNAMED, NO_BROKER, *TROUBLES})
 """Kinds that such incidents have; those of brokers without groups have others."""
+
+_REPORTED_KINDS = {"fenced": FENCED.kind, "no_broker": NO_BROKER}
+"""Kinds of reported troubles that have advice of their own."""
 
 _POLLED_LATE = frozenset({"ClientPollTimedOut", "polled_late"})
 
@@ -173,9 +179,9 @@ def _is_grave(event: Event) -> bool:
 
 
 def _kind_of(event: Event) -> str:
-    if event.fields.get("trouble") == "fenced":
-        return FENCED.kind
-    refusal = None if _is_report(event) else refusal_of(event)
+    if _is_report(event):
+        return _REPORTED_KINDS.get(str(event.fields.get("trouble")), UNNAMED)
+    refusal = refusal_of(event)
     return UNNAMED if refusal is None else refusal.kind
 
 

@@ -11,6 +11,7 @@ UNNAMED = "no line names its group, so that no rebalance is told"
 TOLD = {
     UnattributedTrouble("rdkafka", "ClientPollTimedOut", 1): f"rdkafka exceeded max.poll.interval.ms and left its group; {UNNAMED}",
     UnattributedTrouble("rdkafka", "ClientLost", 3, log_count=2): f"rdkafka lost its partitions 3 times (2 logs); {UNNAMED}",
+    UnattributedTrouble(None, "no_broker", 1, is_reported=True): f"as its program tells, a client reached no broker; {UNNAMED}",
     UnattributedTrouble(None, "fenced", 3, is_reported=True): (
         f"as its program tells, a consumer was fenced by another consumer with its group.instance.id 3 times; {UNNAMED}"
     ),

@@ -40,6 +40,7 @@ GRAVITY = [
     (trouble("ClientTroubled", 1, trouble="client_failed"), "client_failed", "warning"),
     (trouble("ClientErrorReported", 1, trouble="fenced"), "static_member_fenced", "warning"),
     (trouble("ClientErrorReported", 1, trouble="commit_refused"), "group_unnamed", "warning"),
+    (trouble("ClientErrorReported", 1, trouble="no_broker"), "no_broker_reached", "warning"),
 ]
 
 
