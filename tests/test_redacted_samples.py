@@ -16,7 +16,7 @@ from conf.settings import load_settings
 from models import clear_names as names
 from models.kafka.hypotheses import departures, rejoins
 from models.kafka.hypotheses.context import assignment_write
-from models.kafka.observations import client_ids as clients
+from models.kafka.observations import first_joins as clients
 from models.kafka.reconstruction.epochs import lines as epoch_lines
 from parsers.reading.reader import find_files, read_file
 from parsers.redaction.pseudonyms import PSEUDONYM, REDACTED_KINDS, Redaction

@@ -20,7 +20,7 @@ from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, i
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind
 from models.rocketmq.observations.client_processes import ClientProcess, Registry, last_of, live_on, lose, zone_shifts
 from models.rocketmq.observations.fault_lines import ClientFaults, ClientStretch
-from models.rocketmq.observations.log_files import Logs, log_name_of
+from models.rocketmq.observations.log_rotation import Logs, log_name_of
 from models.rocketmq.observations.pop_trouble import PopTrouble
 from models.rocketmq.observations.set_masters import SetMasters
 from models.rocketmq.observations.subscriptions import TopicTable

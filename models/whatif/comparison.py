@@ -14,7 +14,7 @@ from models.units import US_PER_MS
 from models.whatif.heartbeat_phases import REJOIN_DELAY_MS, off_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import of_runs, pairs_by_time
-from models.whatif.runs.recurrences import SimulatedRebalance
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 UNCHANGED_MS = int_tolerance("whatif.comparison.unchanged_ms")
 """Smallest difference of a time that counts."""

@@ -16,7 +16,7 @@ from models.tolerances import float_tolerance, int_tolerance
 from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.runs.alignment import pairs_by_time
-from models.whatif.runs.recurrences import SimulatedRebalance
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 CHANCE_MAX = float_tolerance("whatif.heartbeat_phases.chance_max")
 """Largest probability of such agreement by chance, the usual level of a test."""

@@ -14,7 +14,7 @@ from models.kafka.groups.lasting_conditions import LastingConditions
 from models.kafka.groups.member_logs import MemberLogs
 from models.kafka.groups.rows.episode_rows import EpisodeRows
 from models.kafka.groups.rows.model_states import ModelStates
-from models.kafka.groups.rows.state_rows import TransitionRows
+from models.kafka.groups.rows.transition_rows import TransitionRows
 from models.kafka.groups.unranked_rebalances import UnrankedRebalances
 from models.kafka.observations.actions import MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge, end_session

@@ -19,7 +19,7 @@ from models.kafka.groups.ranking_schedule import RankingSchedule
 from models.kafka.groups.row_release import RowRelease
 from models.kafka.observations.actions import MemberAction, actions_in
 from models.kafka.observations.attribution import attributed_events
-from models.kafka.observations.client_ids import log_before_rotation
+from models.kafka.observations.first_joins import log_before_rotation
 from models.kafka.observations.knowledge import learn
 from models.kafka.verdicts.history import GroupHistory
 

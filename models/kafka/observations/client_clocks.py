@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.kafka.observations.client_ids import log_before_rotation
+from models.kafka.observations.first_joins import log_before_rotation
 from models.kafka.observations.line_delays import stamp_width_us
 from models.tolerances import int_tolerance
 

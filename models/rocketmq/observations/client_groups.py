@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from models.events import Event, LogPosition, Witness
-from models.rocketmq.observations.log_files import log_name_of
+from models.rocketmq.observations.log_rotation import log_name_of
 
 ASSIGNMENT_LINES = frozenset({"RocketAssignmentsChanged", "RocketAssignmentsEmptied"})
 """Events of what a proxy assigned."""

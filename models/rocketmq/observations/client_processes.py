@@ -15,7 +15,7 @@ from typing import Any
 
 from models.events import Event
 from models.rocketmq.object_text import consumers_in
-from models.rocketmq.observations.log_files import log_name_of
+from models.rocketmq.observations.log_rotation import log_name_of
 from models.tolerances import int_tolerance
 
 QUARTER_US = int_tolerance("clocks.quarter_us")

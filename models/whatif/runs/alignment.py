@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from models.tolerances import int_tolerance
-from models.whatif.runs.recurrences import SimulatedRebalance
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 AreAlike = Callable[[SimulatedRebalance, SimulatedRebalance], bool]
 DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from models.whatif.behaviour.members import Act
-from models.whatif.runs.recurrences import SimulatedRebalance
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from models.tolerances import int_tolerance
 from models.whatif.behaviour.members import Act, ActKind, Behaviour
 from models.whatif.runs.clients import MEMBER_CLASSES, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, do_nothing
 from models.whatif.runs.courses import FinishedRun, Rest, SharedCourse
-from models.whatif.runs.recurrences import SimulatedRebalance
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 POLL_MS = int_tolerance("whatif.run.poll_ms")
 """Usual time between two polls; a poll returns early to rejoin."""

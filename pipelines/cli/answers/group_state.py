@@ -171,7 +171,7 @@ def shown_at(lines: GroupLines, group: str, at_us: int | None, step: int) -> Sta
 
 
 def _followed(lines: GroupLines, group: str, wanted: Event, number: int, total: int, at_us: int | None) -> StateView:
-    from models.kafka.conformance.view import view_of
+    from models.kafka.conformance.group_view import view_of
 
     course = course_of(lines, group)
     changed: dict[str, Event] = {}

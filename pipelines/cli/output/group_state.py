@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from models.events import Event
-    from models.kafka.conformance.view import Fact, MemberView, TimerView, View
+    from models.kafka.conformance.group_view import Fact, MemberView, TimerView, View
 
 _SURE, _GUESSED, _OPEN = "certain", "inferred", "unknown"
 TIMERS: Mapping[str, str] = {

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from models.incidents.episodes import FAILURES
 from models.rows import KAFKA
-from pipelines.jobs.replay.changed_inputs import ChangedInputs
+from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, plan_resume
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
 from pipelines.jobs.replay.stage_runner import StageRunner
@@ -24,7 +24,7 @@ from pipelines.warehouse.rows.predicates import RowScope, among, equals, first_a
 class GroupReplays:
     """Chooses groups, resumes them from checkpoints, and replays them."""
 
-    inputs: ChangedInputs
+    inputs: StageInputs
     runner: StageRunner
     groups: dict[str, set[str]] = field(default_factory=dict)
     """Groups to replay in clusters that are not replayed as a whole."""

@@ -12,7 +12,7 @@ from models.kafka.outages.reader_fingerprints import ReaderFingerprints
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rows import KAFKA
 from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES
-from pipelines.jobs.replay.changed_inputs import ChangedInputs
+from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.cluster_inputs import with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots, plan_resume
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
@@ -28,7 +28,7 @@ from pipelines.warehouse.rows.predicates import RowScope, among, equals, is_empt
 class OutageReplays:
     """Chooses clusters, resumes them from checkpoints, and replays their outages."""
 
-    inputs: ChangedInputs
+    inputs: StageInputs
     runner: StageRunner
     readers: Mapping[str, Readers]
     read: Mapping[str, ReaderFingerprints]

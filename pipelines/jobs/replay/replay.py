@@ -26,7 +26,7 @@ from pipelines.analysis.stages import unattributed_rows
 from pipelines.jobs.ingest.file_rows import FileRows
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import CLUSTER_STATE, ResumeState, state_rows, state_text
-from pipelines.jobs.replay.changed_inputs import ChangedInputs, ReplayOptions
+from pipelines.jobs.replay.stage_inputs import StageInputs, ReplayOptions
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of
 from pipelines.jobs.replay.group_replays import GroupReplays
 from pipelines.jobs.replay.outage_replays import OutageReplays
@@ -104,7 +104,7 @@ def _replay(
     changed = {cluster for cluster in facts if states.get(cluster, {}).get("facts") != fingerprints[cluster]}
     # Nothing is known of a cluster whose last informative file is gone.
     changed |= clusters & states.keys() - facts.keys()
-    inputs = ChangedInputs(warehouse, touched, states, options, rows, facts, touched.whole | changed)
+    inputs = StageInputs(warehouse, touched, states, options, rows, facts, touched.whole | changed)
     replayed, groups = ReplayedRows(warehouse, clusters), GroupReplays(inputs, runner)
     groups.run(replayed)
     readers = readers_of(warehouse, clusters)
@@ -161,7 +161,7 @@ def _add_facts(facts: Mapping[str, ClusterFacts], clusters: set[str], replayed: 
         replayed.add("learned_facts", TableRows(len(learned), local=rows), among("cluster", clusters))
 
 
-def _add_unattributed_incidents(inputs: ChangedInputs, lines: UnattributedLines, replayed: ReplayedRows) -> None:
+def _add_unattributed_incidents(inputs: StageInputs, lines: UnattributedLines, replayed: ReplayedRows) -> None:
     """Incidents of clients whose group no line names."""
     incidents = unattributed_rows(lines, inputs.options.limits)
     if incidents or not inputs.warehouse.versions.is_known_empty("incidents"):
@@ -170,7 +170,7 @@ def _add_unattributed_incidents(inputs: ChangedInputs, lines: UnattributedLines,
         replayed.add("incidents", TableRows(len(incidents), local=rows), nameless)
 
 
-def _add_unknown_messages(inputs: ChangedInputs, runner: StageRunner, replayed: ReplayedRows) -> None:
+def _add_unknown_messages(inputs: StageInputs, runner: StageRunner, replayed: ReplayedRows) -> None:
     """Unknown messages, summed over the files of each cluster."""
     clusters = inputs.touched.unknown | inputs.touched.whole
     if not clusters:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.rows import ROCKETMQ
 from pipelines.analysis.stages import ROCKET_TABLES, rocket_ends_of
-from pipelines.jobs.replay.changed_inputs import ChangedInputs
+from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
 from pipelines.jobs.replay.stage_runner import StageRunner
 from pipelines.transforms.group_replay import in_order_of_rocket
@@ -18,7 +18,7 @@ from pipelines.warehouse.rows.predicates import among, equals
 class RocketReplays:
     """Chooses clusters that have, or had, RocketMQ's events, and replays them."""
 
-    inputs: ChangedInputs
+    inputs: StageInputs
     runner: StageRunner
 
     def run(self, replayed: ReplayedRows) -> frozenset[str]:

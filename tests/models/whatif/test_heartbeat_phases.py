@@ -13,7 +13,7 @@ from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.rules import Configuration
-from models.whatif.runs.recurrences import SimulatedRebalance
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from tests.models.kafka.groups.script import events_of, replay
 from tests.models.whatif.test_short_histories import BEGUN
 from tests.models.whatif.twins import history_of

@@ -7,7 +7,7 @@ import pytest
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge
 from models.whatif.behaviour.plans import rescheduled
 from models.whatif.runs.alignment import of_runs
-from models.whatif.runs.recurrences import SimulatedRebalance
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 PRESENT_MS = 8_000
 LOSSES_MS = (100_000, 123_000, 160_000)

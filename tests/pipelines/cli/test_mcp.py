@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.cli.answers.news.tools import TOOLS, NoAnswer, Tool, arguments_of, function_of, output_of
+from pipelines.cli.answers.news.assistant_tools import TOOLS, NoAnswer, Tool, arguments_of, function_of, output_of
 from pipelines.cli.commands.integration.mcp import MISSING
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 

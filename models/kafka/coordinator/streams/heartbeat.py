@@ -14,7 +14,7 @@ from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.streams.group import StreamsGroup, StreamsGroupState
 from models.kafka.coordinator.streams.member import Member, MemberState, changes_tasks
-from models.kafka.coordinator.streams.places import leaver, member_of_heartbeat
+from models.kafka.coordinator.streams.member_places import leaver, member_of_heartbeat
 from models.kafka.coordinator.streams.reconciliation import next_step, reconcile
 from models.kafka.coordinator.streams.requests import JOIN_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, LEAVES, StreamsHeartbeat
 from models.kafka.coordinator.streams.responses import StreamsResponse

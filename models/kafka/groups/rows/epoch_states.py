@@ -11,7 +11,7 @@ from typing import cast
 
 from models.events import Event, text_field
 from models.evidence import evidence
-from models.kafka.conformance.view import CERTAIN, INFERRED, UNKNOWN, Fact, MemberView, View
+from models.kafka.conformance.group_view import CERTAIN, INFERRED, UNKNOWN, Fact, MemberView, View
 from models.kafka.coordinator.protocol.group_states import State
 from models.rows import KAFKA, GroupState, GroupStateMember
 

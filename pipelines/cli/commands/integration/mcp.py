@@ -55,7 +55,7 @@ def _spare_output() -> Iterator[None]:
 
 def server(source: list[str]) -> Any:
     """A server with all tools over one source."""
-    from pipelines.cli.answers.news.tools import TOOLS, function_of
+    from pipelines.cli.answers.news.assistant_tools import TOOLS, function_of
 
     try:
         fast, types = import_module("mcp.server.fastmcp"), import_module("mcp.types")

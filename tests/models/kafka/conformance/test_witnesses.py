@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from models.events import Event, Witness
-from models.kafka.conformance.view import CERTAIN, INFERRED, UNKNOWN, Fact, MemberView, TimerView, View
+from models.kafka.conformance.group_view import CERTAIN, INFERRED, UNKNOWN, Fact, MemberView, TimerView, View
 from models.kafka.conformance.witnesses import Witnesses
 from models.kafka.coordinator.protocol.group_states import State
 from models.units import US_PER_MS

@@ -14,7 +14,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
 from models.kafka.conformance.snapshots import restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
-from models.kafka.conformance.view import view_of
+from models.kafka.conformance.group_view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage

@@ -29,7 +29,7 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedInputs:
+class StageInputs:
     """What changed, what is known of its clusters, and how it is replayed."""
 
     warehouse: Warehouse

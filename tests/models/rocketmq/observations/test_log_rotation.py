@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from models.events import Event, LogPosition
-from models.rocketmq.observations.log_files import log_name_of
+from models.rocketmq.observations.log_rotation import log_name_of
 from models.rocketmq.rocketmq_history import RocketHistory
 from tests.models.rocketmq.script import Logs, two_clients
 
