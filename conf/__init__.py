@@ -1,4 +1,4 @@
-"""Settings, and the wording of causes and advice.
+"""Settings, the wording of causes, advice and readiness, and scenarios of the simulator.
 
 Imports nothing. Start with `settings`.
 """

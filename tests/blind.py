@@ -19,8 +19,8 @@ from typing import Any
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.conformance.expected_lines import Sight
-from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.group_view import CERTAIN, View, view_of
+from models.kafka.conformance.tracker import Tracker
 from models.kafka.coordinator.announcements import announce
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition

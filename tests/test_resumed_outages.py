@@ -33,7 +33,7 @@ class Interrupted(OutageStage):
         now = self.stage.now
         if not self.skews and event.order_us > now and self.draw.random() < 0.2:
             self.advance_to(self.draw.randrange(now, event.order_us))
-            resumed = OutageStage.resumed(self.cluster, self.facts, self.state(), self.node_of, self.readers, self.gap_seconds)
+            resumed = OutageStage.resumed(self.cluster, self.facts, self.checkpoint(), self.node_of, self.readers, self.gap_seconds)
             for name in OutageStage.__slots__:
                 if name != "final":  # those rows are written by then
                     setattr(self, name, getattr(resumed, name))

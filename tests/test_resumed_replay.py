@@ -31,7 +31,7 @@ class Interrupted(GroupStage):
     def feed(self, event: Event) -> None:
         if event.order_us > self.memory.now and self.draw.random() < 0.2:
             memory = self.memory
-            resumed = GroupStage(GroupMemory.resumed(memory.cluster, memory.group, memory.facts, self.state(), memory.limits))
+            resumed = GroupStage(GroupMemory.resumed(memory.cluster, memory.group, memory.facts, self.checkpoint(), memory.limits))
             resumed.memory.rows.final = memory.rows.final  # those rows are written by then
             for name in GroupStage.__slots__:
                 setattr(self, name, getattr(resumed, name))
@@ -118,7 +118,7 @@ def test_lines_that_name_no_group_are_taken_once() -> None:
     facts = ClusterFacts("c", attributed_events={"g": [before, after]})
     stage = GroupStage(GroupMemory("c", "g", facts))
     stage.feed(told("ClientJoining", 10))
-    resumed = GroupStage(GroupMemory.resumed("c", "g", facts, stage.state()))
+    resumed = GroupStage(GroupMemory.resumed("c", "g", facts, stage.checkpoint()))
     for each in (stage, resumed):
         each.feed(told("ClientJoining", 20))
         assert (each.event_count, each.row_count) == (4, 0)

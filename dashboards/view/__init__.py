@@ -1,4 +1,4 @@
-"""Plain data of pages and screens.
+"""Types of the plain data of pages and screens.
 
 Imports `conf` and `models.downtime`. Start with `answer`.
 """

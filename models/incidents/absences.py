@@ -10,7 +10,7 @@ from models.causes import RootCause
 from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS, US_PER_SECOND
 
-_WENT = {
+DEPARTURES = {
     "member_leave": "leave",
     "poll_timeout": "poll",
     "session_timeout": "expiry",
@@ -94,12 +94,12 @@ def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMemb
         actor = actor_of(person)
         announced.add(actor)
         if row.cause == "member_restart":
-            yield MembershipChange(index, "gone", _WENT.get(act_of(row), "leave"), actor, person.member_id, at, row)
+            yield MembershipChange(index, "gone", DEPARTURES.get(act_of(row), "leave"), actor, person.member_id, at, row)
             yield MembershipChange(index, "came", "join", actor, person.member_id, at, row)
         elif row.cause in _CAME:
             yield MembershipChange(index, "came", "join", actor, person.member_id, at, row)
-        elif row.cause in _WENT:
-            yield MembershipChange(index, "gone", _WENT[row.cause], actor, person.member_id, at, row)
+        elif row.cause in DEPARTURES:
+            yield MembershipChange(index, "gone", DEPARTURES[row.cause], actor, person.member_id, at, row)
     for part in parts:
         actor = actor_of(part)
         if part.role in MEMBERSHIP_ROLES and actor not in announced:

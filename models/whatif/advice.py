@@ -24,8 +24,8 @@ from models.whatif.history import GroupBaseline
 from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import pairs_by_time
-from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from models.whatif.runs.run import RunSettings
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from models.whatif.scopes import AdviceScope, behaviour_in, hurtful, part_of, present_ms
 
 LAST_ROWS = 400

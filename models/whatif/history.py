@@ -17,9 +17,9 @@ from models.whatif.behaviour.reading import SupportingRows, behaviour_of
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.runs.alignment import pairs_by_time
 from models.whatif.runs.courses import FinishedRun
-from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from models.whatif.runs.run import Run, RunSettings
 from models.whatif.runs.settings import as_it_was
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 FEW_ROWS = 300
 """Histories of more rebalances are run once: there single starts do not matter."""

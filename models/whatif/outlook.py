@@ -17,8 +17,8 @@ from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan,
 from models.whatif.doubt import readings, variants
 from models.whatif.history import GroupBaseline, GroupReading, Reruns
 from models.whatif.rules import WHAT_IF_RULES, Configuration, WhatIfRule
-from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from models.whatif.runs.settings import changed
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 SPARED_SHARE = int_tolerance("whatif.outlook.spared_share")
 """Number of answers for each one left out at either end."""

@@ -39,7 +39,7 @@ def _command(arguments: Sequence[str]) -> int:
     try:
         check_packages()
     except UsageError as error:
-        say(f"error: {error}")  # `_say` would import packages that may be the intruder's
+        say(f"error: {error}")  # `_say` prints by packages that may be the intruder's, `say` by the standard library
         return codes.USAGE
     from pipelines.cli.registry import app
 

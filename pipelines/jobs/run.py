@@ -392,8 +392,8 @@ class _Job:
     def _replay_and_write(self, files: FileRows, touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
         from pipelines.jobs.registry.resume_states import CLUSTER_STATE, cluster_states
-        from pipelines.jobs.replay.stage_inputs import ReplayOptions
         from pipelines.jobs.replay.replay import replay
+        from pipelines.jobs.replay.stage_inputs import ReplayOptions
         from pipelines.transforms.replay_checkpoints import CheckpointRules
         from pipelines.warehouse.rows.predicates import equals
 

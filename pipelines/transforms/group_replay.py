@@ -164,7 +164,7 @@ class OrderedReplay:
 
 
 def in_order_of_groups(replay: ReplayFunction) -> OrderedReplay:
-    """The replay of groups, with rows of STAGE_TABLES."""
+    """The replay of groups, with rows of `_STAGE_TABLES`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))

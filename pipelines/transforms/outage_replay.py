@@ -119,7 +119,7 @@ class OutageReplay:
         stage.advance_to(boundary.upto)  # as if the next event came now
         if not fed or fed < self.rules.events or stage.event_count < self.rules.events_per_row * stage.row_count:
             return fed
-        state = self.seal.close(stage.state(clocks))
+        state = self.seal.close(stage.checkpoint(clocks))
         if len(state) > STATE_MAX:
             return fed
         yield {CLUSTER_SNAPSHOTS: [_checkpoint(stage.cluster, boundary, state)]}
@@ -137,9 +137,9 @@ def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[
     known = list[str]()
     for event in events:
         while len(known) < len(boundaries) and event.order_us > boundaries[len(known)].upto:
-            known.append(clocks.state())
+            known.append(clocks.checkpoint())
         clocks.feed(event)
-    known += [clocks.state() for _ in boundaries[len(known) :]]
+    known += [clocks.checkpoint() for _ in boundaries[len(known) :]]
     return known, clocks.skews()
 
 

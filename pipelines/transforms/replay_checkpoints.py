@@ -181,7 +181,7 @@ class CheckpointRecorder:
         rules, rows = self.rules, stage.row_count
         if not self._fed or self._fed < rules.events or rows > ROWS_MAX or stage.event_count < rules.events_per_row * rows:
             return
-        state = self.seal.close(stage.state())
+        state = self.seal.close(stage.checkpoint())
         if len(state) > STATE_MAX:
             return
         self._fed = 0

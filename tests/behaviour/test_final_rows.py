@@ -174,7 +174,7 @@ def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_
             for event in events[:count]:
                 stage.feed(event)
             stage.advance_to(upto)
-            resumed = GroupStage(GroupMemory.resumed("c", "g", FACTS, stage.state()))
+            resumed = GroupStage(GroupMemory.resumed("c", "g", FACTS, stage.checkpoint()))
             for event in events[count:]:
                 resumed.feed(event)
             told = all_rows(resumed.close())
@@ -189,7 +189,7 @@ def test_a_state_is_as_large_as_what_is_open() -> None:
         for event in rebalance(generation * 2_000, generation, f"m-{generation}", "1"):
             stage.feed(event)
         stage.advance_to((generation + 1) * 2_000 * US - 1)
-        sizes.append(len(stage.state()))
+        sizes.append(len(stage.checkpoint()))
     assert sizes[-1] < 3 * sizes[10]
     assert stage.row_count < 5
     rows = stage.close()
@@ -329,9 +329,9 @@ def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.Monke
         stage.feed(event)
         held = max(held, stage.row_count)
         if number == len(events) // 4:
-            sizes = len(stage.state())
+            sizes = len(stage.checkpoint())
     assert held < 250
-    assert len(stage.state()) < 2 * sizes
+    assert len(stage.checkpoint()) < 2 * sizes
     rows = stage.close()
     assert len({row.rebalance_id for row in rows.rebalances}) == 3_000
     plain = [[dataclasses.replace(row, final_at=None, root_cause=None) for row in told.rebalances] for told in (one, rows)]
@@ -353,7 +353,7 @@ def test_clients_that_are_gone_are_told_of_and_forgotten() -> None:
         for event in sorted(events, key=lambda event: event.order_us):
             stage.feed(event)
         stage.advance_to((second + 2_000) * US)
-        sizes.append(len(stage.state()))
+        sizes.append(len(stage.checkpoint()))
         held = (
             stage.memory.roster.members,
             stage.memory.roster._current,
@@ -394,7 +394,7 @@ def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() ->
     for event in events:
         stage.feed(event)
         if event.name == "GroupEpochBumped":
-            sizes.append(len(stage.state()) if len(stage.memory.rebalances.modern.progress.windows) in {10, 300} else 0)
+            sizes.append(len(stage.checkpoint()) if len(stage.memory.rebalances.modern.progress.windows) in {10, 300} else 0)
     small, large = (size for size in sizes if size)
     assert large < small + 290 * 1_500  # with all of 500 members each would be five times as large
     assert stage.memory.rebalances.modern.named() == {each.member_id for each in joins}
@@ -497,6 +497,6 @@ def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
     assert stage.event_count == 1
     stage.advance_to(9 * US)
     assert stage.event_count == 2
-    resumed = GroupStage(GroupMemory.resumed("c", "g", facts, stage.state()))
+    resumed = GroupStage(GroupMemory.resumed("c", "g", facts, stage.checkpoint()))
     resumed.feed(line("HeartbeatCompleted", 20))
     assert resumed.event_count == 3

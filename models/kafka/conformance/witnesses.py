@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, int_field, names_field, text_field
-from models.kafka.conformance.search_limits import BURST_GAP_MS
 from models.kafka.conformance.group_view import CERTAIN, INFERRED, Fact, MemberView, TimerView, View
+from models.kafka.conformance.search_limits import BURST_GAP_MS
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import arrived_at
 from models.kafka.observations.knowledge import assigned_members

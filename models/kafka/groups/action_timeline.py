@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from models.events import Event, Witness
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.client_clocks import Skews
-from models.kafka.observations.first_joins import log_before_rotation
+from models.kafka.observations.log_rotation import log_before_rotation
 
 _JOINS = frozenset({ActionKind.JOIN, ActionKind.REJOIN})
 

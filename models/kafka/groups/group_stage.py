@@ -19,8 +19,8 @@ from models.kafka.groups.ranking_schedule import RankingSchedule
 from models.kafka.groups.row_release import RowRelease
 from models.kafka.observations.actions import MemberAction, actions_in
 from models.kafka.observations.attribution import attributed_events
-from models.kafka.observations.first_joins import log_before_rotation
 from models.kafka.observations.knowledge import learn
+from models.kafka.observations.log_rotation import log_before_rotation
 from models.kafka.verdicts.history import GroupHistory
 
 
@@ -37,7 +37,7 @@ class GroupStage:
         while memory.event_count and self._attributed and self._attributed[0].order_us <= memory.now:
             self._attributed.popleft()
 
-    def state(self) -> str:
+    def checkpoint(self) -> str:
         """The checkpoint that `GroupMemory.resumed` reads.
 
         To be taken between events of different times, after `advance_to`.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.kafka.observations.first_joins import Clients
 from models.kafka.observations.client_states import ClientStates
+from models.kafka.observations.first_joins import Clients
 from models.kafka.observations.log_authors import LogAuthors
 
 

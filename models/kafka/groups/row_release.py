@@ -49,7 +49,7 @@ class RowRelease:
     def release_episode(self, at: int, before: int) -> None:
         """Close the episode.
 
-        Members and lines from `before` a time are dropped unless something still names them.
+        Members and lines from earlier than `before` are dropped unless something still names them.
         """
         memory = self.memory
         over_at = memory.rows.over_at
@@ -134,7 +134,7 @@ class RowRelease:
         return memory.writer.sessions(members, memory.knowledge.settings, modern.protocol if modern.epoch is not None else None)
 
     def _expire(self, rows: GroupHistory, ends: Sequence[End]) -> None:
-        """Add the ends of the group and the incidents they are."""
+        """Add expiries of the group's offsets, and their incidents."""
         memory = self.memory
         expired = list(memory.chronicle.expirations(ends, retention_in_force(memory.facts, memory.rebalances.classic.windows)))
         rows.offset_expirations.extend(expired)

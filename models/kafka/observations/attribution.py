@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.observations.first_joins import log_before_rotation
+from models.kafka.observations.log_rotation import log_before_rotation
 from models.kafka.observations.roster import owner_in_member_id
 from models.tolerances import int_tolerance
 

@@ -11,8 +11,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.kafka.observations.first_joins import log_before_rotation
 from models.kafka.observations.line_delays import stamp_width_us
+from models.kafka.observations.log_rotation import log_before_rotation
 from models.tolerances import int_tolerance
 
 TOLERANCE_US = int_tolerance("kafka.client_clocks.tolerance_us")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from models.events import Event, text_field
 from models.evidence import evidence
 from models.ids import make_id
-from models.kafka.observations.first_joins import log_before_rotation
+from models.kafka.observations.log_rotation import log_before_rotation
 from models.kafka.observations.roster import IDLE_US, LASTING_US
 from models.rows import ClientState
 

@@ -6,13 +6,12 @@ late, or was just created. Any other rejoins under its id (AbstractCoordinator, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from models.events import Event, names_field, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction, says_rebalancing
+from models.kafka.observations.log_rotation import log_before_rotation
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
@@ -38,20 +37,6 @@ _OF_OUTSIDERS = (
 
 From AbstractCoordinator.java, and franz-go's consumer_group.go.
 """
-
-LOGS_REMEMBERED = 1 << 16
-"""Number of cached file names.
-
-The log of a file is needed several times for each client event.
-"""
-
-_ROTATED = re.compile(r"(?:\.(?:\d{1,5}|\d{4}-?\d\d-?\d\d(?:-\d\d)?|gz|bz2|xz|zst))+$")
-
-
-@lru_cache(maxsize=LOGS_REMEMBERED)
-def log_before_rotation(file: str) -> str:
-    """The log that a rotated file belongs to: `app.log.3.gz` to `app.log`."""
-    return _ROTATED.sub("", file)
 
 
 @dataclass(slots=True)

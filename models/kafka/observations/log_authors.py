@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
-from models.kafka.observations.first_joins import log_before_rotation
+from models.kafka.observations.log_rotation import log_before_rotation
 from models.kafka.observations.roster import Roster, owner_in_member_id
 
 

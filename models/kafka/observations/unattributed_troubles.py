@@ -16,7 +16,7 @@ from models.ids import make_id
 from models.incidents.fault_facts import UnattributedTrouble
 from models.incidents.incident_rows import incident_row
 from models.incidents.refusals import FENCED, REFUSAL_LINES_MAX, TROUBLES, refusal_of
-from models.kafka.observations.first_joins import log_before_rotation
+from models.kafka.observations.log_rotation import log_before_rotation
 from models.rows import KAFKA, Incident, Person
 from models.units import US_PER_SECOND
 

@@ -1,4 +1,4 @@
-"""Partitions without a leader and brokers that are down, as rows.
+"""Partitions without a leader, brokers that are down, and what troubles them, as rows.
 
 Imports `partitions`, `cluster` and `incidents`. Start with `outage_stage`.
 """

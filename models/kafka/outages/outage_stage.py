@@ -1,6 +1,6 @@
 """Outage stage: turns events of a cluster's partitions into final rows.
 
-Time advances with the events. When the next event comes, everything about a partition that ended ALLOWED_LATENESS_US ago is
+Time advances with the events. When the next event comes, everything about a partition that ended OUTAGE_LATENESS_US ago is
 emitted and pruned. Outages of partitions and brokers also wait until their incident is closed. The stage therefore
 holds only what is open or recent, and its checkpoint is as small.
 """
@@ -207,18 +207,18 @@ class OutageStage:
             raise state_text.UnreadableState(f"not a state of a cluster's outages: {error}") from error
         return stage
 
-    def state(self, clocks: str | None = None) -> str:
+    def checkpoint(self, clocks: str | None = None) -> str:
         """Checkpoint for `resumed`.
 
         Take it after `advance_to`, between events of different times, and only if no clocks differ: later events may change which
         clocks differ. `clocks` is the checkpoint of the clock information.
         """
-        checkpoint: dict[str, Any] = {name: getattr(self, name) for name in _CHECKPOINT_FIELDS}
-        checkpoint["stage"] = {name: getattr(self.stage, attribute) for name, attribute in _HELD_OF_PARTITIONS.items()}
+        values: dict[str, Any] = {name: getattr(self, name) for name in _CHECKPOINT_FIELDS}
+        values["stage"] = {name: getattr(self.stage, attribute) for name, attribute in _HELD_OF_PARTITIONS.items()}
         suspicions = self.stage.suspicions
-        checkpoint |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
-        checkpoint["clocks"] = self.clocks.state() if clocks is None else clocks
-        return state_text.write(checkpoint, {}, {Event: line_of})
+        values |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
+        values["clocks"] = self.clocks.checkpoint() if clocks is None else clocks
+        return state_text.write(values, {}, {Event: line_of})
 
     @property
     def row_count(self) -> int:

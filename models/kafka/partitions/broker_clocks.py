@@ -244,7 +244,7 @@ class BrokerClocks:
             raise state_text.UnreadableState("not a state of brokers' clocks")
         return clocks
 
-    def state(self) -> str:
+    def checkpoint(self) -> str:
         """Checkpoint for `resumed`."""
         return state_text.write(self, {_NODES: self.node_of}, {Event: line_of})
 

@@ -1,5 +1,5 @@
-"""A group's history cut into rebalances, by the lines of its coordinator.
+"""A group's history cut into rebalances.
 
-Owns the windows: where each begins, ends, and which states it went through. Imports `observations` and the states of `coordinator`. Start
-with `classic_log`; `epochs.log` does the same for the newer protocols.
+Owns the windows: where each begins, ends, and which states it went through, by lines of the coordinator, of members, or by requests.
+Imports `observations` and the states of `coordinator`. Start with `classic_log`; `epochs.log` does the same for the newer protocols.
 """

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from models.incidents.episodes import FAILURES
 from models.rows import KAFKA
-from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, plan_resume
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
+from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.stage_runner import StageRunner
 from pipelines.jobs.replay.table_rows import TableRows
 from pipelines.transforms.group_replay import GroupReplay, in_order_of_groups

@@ -12,10 +12,10 @@ from models.kafka.outages.reader_fingerprints import ReaderFingerprints
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rows import KAFKA
 from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES
-from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.cluster_inputs import with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots, plan_resume
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
+from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.stage_runner import StageRunner
 from pipelines.jobs.replay.table_rows import TableRows
 from pipelines.schema.tables import without_run

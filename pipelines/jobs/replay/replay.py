@@ -26,12 +26,12 @@ from pipelines.analysis.stages import unattributed_rows
 from pipelines.jobs.ingest.file_rows import FileRows
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import CLUSTER_STATE, ResumeState, state_rows, state_text
-from pipelines.jobs.replay.stage_inputs import StageInputs, ReplayOptions
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of
 from pipelines.jobs.replay.group_replays import GroupReplays
 from pipelines.jobs.replay.outage_replays import OutageReplays
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
 from pipelines.jobs.replay.rocketmq_replays import RocketReplays
+from pipelines.jobs.replay.stage_inputs import ReplayOptions, StageInputs
 from pipelines.jobs.replay.stage_runner import StageRunner
 from pipelines.jobs.replay.table_rows import TableRows
 from pipelines.schema.row_conversion import to_batch

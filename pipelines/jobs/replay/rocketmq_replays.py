@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.rows import ROCKETMQ
 from pipelines.analysis.stages import ROCKET_TABLES, rocket_ends_of
-from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
+from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.stage_runner import StageRunner
 from pipelines.transforms.group_replay import in_order_of_rocket
 from pipelines.warehouse.rows.predicates import among, equals

@@ -1,4 +1,4 @@
-"""What the stages of a replay are given."""
+"""Inputs of the stages of a replay: changes, facts, and settings."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Pr
 from models.whatif.behaviour.plans import planned
 from models.whatif.history import rerun
 from models.whatif.rules import Configuration
-from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from models.whatif.runs.run import RunSettings
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from tests.models.whatif.twins import history_of
 
 

@@ -14,13 +14,13 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
 from models.kafka.conformance.explanation import Explanation
+from models.kafka.conformance.group_view import MemberView, TimerView, View, view_of
 from models.kafka.conformance.learning import LEARNED
 from models.kafka.conformance.proposals.proposers import PROPOSERS
 from models.kafka.conformance.search_limits import BURST_GAP_MS
 from models.kafka.conformance.snapshots import Snapshot, restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.version_hints import is_java, version_of
-from models.kafka.conformance.group_view import MemberView, TimerView, View, view_of
 from models.kafka.coordinator.announcements import ANNOUNCED_MESSAGES
 from models.kafka.coordinator.runtime.version_policy import Policy, broker_defaults, parse_version, policy_for
 from models.kafka.groups.rows.epoch_states import EPOCH_EVENTS, EpochStates

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import TOLD_OUT, answered_at, handled_at
-from models.kafka.observations.first_joins import log_before_rotation
+from models.kafka.observations.log_rotation import log_before_rotation
 from models.kafka.reconstruction.implied_lines import implied_line
 from models.tolerances import int_tolerance
 from models.units import FOREVER

@@ -28,7 +28,7 @@ REACHES_US = int_tolerance("kafka.epoch_log.reaches_us")
 class EpochProgress:
     """Epochs of one group in order, and who reached them when.
 
-    `complete` the one that is `waiting` before it is reported.
+    Call `complete` for the epoch that is `waiting` before its row is written, and `note_reported` after.
     """
 
     roster: Roster
@@ -78,7 +78,7 @@ class EpochProgress:
     def over_at(self) -> int | None:
         """End of the waiting epoch in microseconds, None without one.
 
-        The next one began, or its members arrived, or will by then, as far as any log shows.
+        The next one began, or its members have arrived. While some are still on their way, the latest time by which they can.
         """
         if self.waiting is None or self.following is not None:
             return self.following.began if self.following else None

@@ -12,9 +12,9 @@ from models.causes import Cause
 from models.events import Event
 from models.kafka.conformance.expected_lines import Sight
 from models.kafka.conformance.explanation import ExplainedLine, HiddenInput, is_named
+from models.kafka.conformance.group_view import Fact, MemberView, TimerView, View, view_of
 from models.kafka.conformance.tracker import Tracker, bursts
 from models.kafka.conformance.trials import REQUESTS_BY_CAUSE, Ruling, Trial, open_window, try_causes
-from models.kafka.conformance.group_view import Fact, MemberView, TimerView, View, view_of
 from models.kafka.conformance.witnesses import Witnesses
 from models.kafka.coordinator.protocol.group_states import State
 from models.units import US_PER_MS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from models.kafka.conformance.expected_lines import Sight
+from models.kafka.conformance.group_view import view_of
 from models.kafka.conformance.snapshots import restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
-from models.kafka.conformance.group_view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from tests.adapters.classic import version_of
 from tests.blind import LEVELS, lines_of

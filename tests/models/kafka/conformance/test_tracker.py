@@ -10,9 +10,9 @@ import pytest
 from models.events import Event, LogPosition, Witness
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
 from models.kafka.conformance.explanation import is_named
+from models.kafka.conformance.group_view import CERTAIN, INFERRED, UNKNOWN, View, view_of
 from models.kafka.conformance.tracker import Tracker, bursts
 from models.kafka.conformance.version_hints import version_of
-from models.kafka.conformance.group_view import CERTAIN, INFERRED, UNKNOWN, View, view_of
 from models.kafka.conformance.witnesses import Witnesses
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import policy_for

@@ -147,7 +147,7 @@ def test_lines_of_clients_are_put_right_once_their_clocks_are_known(ahead: float
     behind = False
     for event in events:
         whole.feed(event)
-        interrupted = GroupStage(GroupMemory.resumed("c", "g", ClusterFacts("c"), interrupted.state()))
+        interrupted = GroupStage(GroupMemory.resumed("c", "g", ClusterFacts("c"), interrupted.checkpoint()))
         interrupted.feed(event)
         behind = behind or bool(interrupted.timeline.behind)
     rows = whole.close()

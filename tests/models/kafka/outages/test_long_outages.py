@@ -91,11 +91,11 @@ def replayed(stage: OutageStage, events: list[Event], upto: int) -> tuple[Outage
     for event in events:
         if state is None and event.order_us > upto:
             stage.advance_to(upto)
-            state = stage.state()
+            state = stage.checkpoint()
         stage.feed(event)
     if state is None:
         stage.advance_to(upto)
-        state = stage.state()
+        state = stage.checkpoint()
     return stage.close(), state
 
 
@@ -153,6 +153,6 @@ def test_a_broker_that_never_comes_back_keeps_no_others_in_mind() -> None:
         stage = OutageStage("test", facts_of(events), nodes_of(events))
         for event in events:
             stage.feed(event)
-        return len(stage.state())
+        return len(stage.checkpoint())
 
     assert state(100) < 1.2 * state(10)

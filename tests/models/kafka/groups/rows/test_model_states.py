@@ -12,9 +12,9 @@ from models.events import Event
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
+from models.kafka.conformance.group_view import view_of
 from models.kafka.conformance.snapshots import restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
-from models.kafka.conformance.group_view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
@@ -92,7 +92,7 @@ def test_a_replay_that_goes_on_from_a_state_writes_the_same_rows(cut: int) -> No
         stage.feed(each)
     stage.advance_to(lines[cut].order_us)
     before, stage.memory.rows.final = stage.memory.rows.final, GroupHistory()
-    resumed = GroupStage(GroupMemory.resumed("c", GROUP, facts, stage.state(), limits))
+    resumed = GroupStage(GroupMemory.resumed("c", GROUP, facts, stage.checkpoint(), limits))
     for each in lines[cut:]:
         resumed.feed(each)
     assert [*before.group_states, *resumed.close().group_states] == states(lines)
