@@ -76,8 +76,8 @@ EPOCH_TRIGGERS: Mapping[str, str] = {
 class Recorder:
     """Writes down rebalances from a coordinator's events.
 
-    `shift_ms` turns its clock into that of the logs. `name_of` is the name of a member of a consumer group by its id, which
-    is another one in each run.
+    `shift_ms` turns its clock into that of the logs. `name_of` gives a member's name by its id: ids of
+    consumer groups differ from run to run.
     """
 
     settings: RunSettings

@@ -1,7 +1,7 @@
 """Steps of members towards a target, as their coordinator logs them.
 
-Share and streams groups log each step at INFO, consumer groups from 3.8 to 3.9. An epoch is reached when the last of its
-members is; who gave up last what others were to have held it up.
+Share and streams groups log each step at INFO, consumer groups from 3.8 to 3.9. An epoch is complete when its last
+member has reached it. The member that was last to give up partitions that others waited for held it up.
 """
 
 from __future__ import annotations
