@@ -43,7 +43,7 @@ FIRST_OF_ONE_KNOWN = Shares(
     {Cause.NEW_GROUP: 0.65, Cause.MEMBER_JOIN: 0.33}, "44 of 55, held low: a group often has more members than the one whose log is there"
 )
 SEEN_FIRST = Prior(0.9, "782 of 790, held low: members whose logs are missing may have acted first, and nothing would show it")
-SEEN_FIRST_OF_ALL = Prior(0.97, "111 of 112: the same, though as many members have logs as the group is known to have")
+SEEN_FIRST_OF_ALL = Prior(0.97, "assumed: the same, though all members are known, and those without a log stayed, whatever they asked for")
 EMPTIED_BY_LEAVE = Prior(0.98, "the only members can leave unlogged, but never expire so")
 EMPTIED_BY_LATE_POLLS = Prior(0.08, "assumed: that the only member polls too late, or all of several, as what they wait for is slow")
 EMPTIED_BY_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.35}, "assumed: who expires last started nothing")

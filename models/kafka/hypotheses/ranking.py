@@ -90,7 +90,8 @@ def rank(context: RebalanceContext) -> Ranking:
     hypotheses, trigger = _hypotheses(context)
     if trigger is not None:
         hypotheses = _beside_one_of_the_same_moment(context, trigger, hypotheses)
-    hypotheses = unless_others_began(context, trigger, hypotheses)
+    if context.window.witness is Witness.CLIENT:
+        hypotheses = unless_others_began(context, trigger, hypotheses)
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
     if total > 1:

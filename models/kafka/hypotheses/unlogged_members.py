@@ -70,7 +70,8 @@ def unless_others_began(context: RebalanceContext, trigger: MemberAction | None,
     rival = _unseen_rival(context, trigger)
     if any(hypothesis.cause is rival for hypothesis in hypotheses) or not _others_unseen(context, trigger):
         return hypotheses
-    share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
+    has_come = trigger is not None and not _may_have_failed(context, trigger)
+    share = (weights.SEEN_FIRST_OF_ALL if has_come and _have_unlogged_stayed(context) else weights.SEEN_FIRST).value
     for hypothesis in hypotheses:
         hypothesis.probability *= share
         hypothesis.supporting_actions = [
@@ -95,13 +96,13 @@ def _unseen_rival(context: RebalanceContext, trigger: MemberAction | None) -> Ca
 def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> bool:
     """Whether members without a log may have started the rebalance."""
     window, members = context.window, context.members
-    if window.witness is not Witness.CLIENT or not window.generation_before or context.phase.was_empty:
+    if not window.generation_before or context.phase.was_empty:
         return False
     if trigger is None or trigger.kind is ActionKind.EXPIRE:
         return False
-    if _may_be_unheard(context, trigger) or _has_one_vanished(context.phase, members, context.departures):
+    if _may_have_failed(context, trigger):
         return True
-    if members.are_all_known_before and (members.are_all_known_after or window.outcome == "empty"):
+    if _have_all_logs(context):
         return False
     is_alone = (window.outcome == "empty" or window.joined is None) and len(members.before) < 2
     if trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context.phase, members, context.known):
@@ -110,17 +111,28 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
     return trigger.kind is ActionKind.LEAVE and is_soon  # no heartbeat would have told of an earlier join yet
 
 
-def _are_all_logged(context: RebalanceContext, trigger: MemberAction | None) -> bool:
-    """Whether as many members have logs as the group is known to have."""
+def _may_have_failed(context: RebalanceContext, trigger: MemberAction) -> bool:
+    """Whether the trigger may have come to nothing, or too late."""
+    return _may_be_unheard(context, trigger) or _has_one_vanished(context.phase, context.members, context.departures)
+
+
+def _are_all_known(context: RebalanceContext) -> bool:
+    """Whether all members of both generations are known by name."""
     members = context.members
-    if trigger is not None and (_may_be_unheard(context, trigger) or _has_one_vanished(context.phase, members, context.departures)):
-        return False
-    is_all_after = members.are_all_known_after or context.window.outcome == "empty"
-    return (
-        members.are_all_known_before
-        and is_all_after
-        and all(actor in context.known.clients for actor in {**members.before, **members.after})
-    )
+    return members.are_all_known_before and (members.are_all_known_after or context.window.outcome == "empty")
+
+
+def _have_all_logs(context: RebalanceContext) -> bool:
+    """Whether all members of both generations have logs."""
+    members = context.members
+    return _are_all_known(context) and {*members.before, *members.after} <= context.known.clients
+
+
+def _have_unlogged_stayed(context: RebalanceContext) -> bool:
+    """Whether all that have no log are in both generations, under the same id."""
+    members, clients = context.members, context.known.clients
+    unlogged = {*members.before, *members.after} - clients
+    return _are_all_known(context) and all(members.before.get(actor) == members.after.get(actor) is not None for actor in unlogged)
 
 
 def _has_one_vanished(phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers) -> bool:

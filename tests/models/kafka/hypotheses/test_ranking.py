@@ -213,12 +213,32 @@ def rivals(*actions: MemberAction, **values: object) -> set[Cause]:
         ({"members_after": 2, "previous": before(members_after=2)}, False),
         ({"members_after": 2, "previous": before(members_after=3)}, True),
         ({"members_after": 2, "previous": before(members_after=2, generation_after=3)}, True),
+        ({"members_after": 2, "members_before": 2, "clients": {"a"}}, True),
     ],
 )
 def test_others_may_have_begun_it_unless_all_are_known(values: dict[str, object], unseen: bool) -> None:
     rejoin = by_client(K.REJOIN, 0)
 
     assert (Cause.MEMBER_LEAVE in rivals(rejoin, **values)) is unseen
+
+
+@pytest.mark.parametrize(
+    ("values", "weight"),
+    [
+        ({}, weights.SEEN_FIRST_OF_ALL),
+        ({"clients": {"a", "b", "c"}}, None),
+        ({"generations": {4: {"a": "A", "b": "B"}, 5: {"a": "A", "b": "B2", "c": "C"}}}, weights.SEEN_FIRST),
+        ({"members_after": None}, weights.SEEN_FIRST),
+        ({"members_before": None}, weights.SEEN_FIRST),
+    ],
+    ids=["stayed", "has a log", "came back under another id", "others may be there", "others may have been there"],
+)
+def test_a_member_without_a_log_that_stayed_is_less_of_a_rival(values: dict[str, object], weight: weights.Prior | None) -> None:
+    known = {"witness": Witness.CLIENT, "clients": {"a", "c"}, "last": ("a", "b", "c"), "members_before": 2, "members_after": 3}
+    ranking = rank(context(by_client(K.JOIN, 0, "c"), **known | values))  # type: ignore[arg-type]
+
+    doubts = [each.probability for each in ranking.hypotheses if each.cause is Cause.MEMBER_LEAVE]
+    assert doubts == ([pytest.approx(1 - weight.value)] if weight else [])
 
 
 GAP = (by_client(K.ASSIGNED, -99 * SECOND, "a", partitions=["x-0"]), by_client(K.ASSIGNED, -99 * SECOND, "b", partitions=["x-2"]))

@@ -7,7 +7,28 @@ import pytest
 from tests.hidden_witnesses import check
 
 # One of each kind of selection that was once surely wrong, and some others.
-SEEDS = (44, 256, 430, 515, 837, 864, 1017, 1172, 20334, 41310, 43262, 43394, 933205, 933713, 933917, 934431, 950071, 950077, 960155)
+SEEDS = (
+    44,
+    256,
+    430,
+    515,
+    837,
+    864,
+    1017,
+    1172,
+    20334,
+    41310,
+    43262,
+    43394,
+    933205,
+    933713,
+    933917,
+    934431,
+    950071,
+    950077,
+    960155,
+    971004,
+)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
