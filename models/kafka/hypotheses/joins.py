@@ -30,6 +30,7 @@ from models.kafka.observations.actions import (
     has_only_given_id,
     is_rebalance_notice,
     is_unknown_as_it_joins,
+    says_session_over,
     says_unknown_member,
 )
 from models.kafka.observations.knowledge import GroupKnowledge
@@ -335,7 +336,15 @@ def removed_and_back(phase: LoggedJoinPhase, members: GenerationMembers) -> list
         new = weights.MID_LIFE.value
         shares = {Cause.MEMBER_JOIN: 1 - new, Cause.NEW_GROUP: new}
         return [Hypothesis(cause, share, arrivals, EARLIER_LINES) for cause, share in shares.items()]
-    return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
+    expired = bool(actors) and all(_had_no_answer(phase, action) for action in actors.values())
+    shares_of = weights.HEARD_TOO_LATE.of if expired else weights.RETURNED_UNSEEN.of
+    return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in shares_of.items() if actors]
+
+
+def _had_no_answer(phase: LoggedJoinPhase, removed: MemberAction) -> bool:
+    """Whether a member had no answer for its session, right before it heard that it was out."""
+    losses = phase.actions_of(ActionKind.LOST_COORDINATOR, start=removed.at - LOOK_BACK_US, end=removed.at)
+    return any(phase.actor(loss) == phase.actor(removed) and says_session_over(loss) for loss in losses)
 
 
 def _had_heard_of_rebalance(phase: LoggedJoinPhase, removed: MemberAction) -> bool:

@@ -157,6 +157,12 @@ def is_unknown_as_it_joins(action: MemberAction) -> bool:
     return action.kind is ActionKind.JOIN_FAILED and any(words in (action.why or "") for words in _UNKNOWN)
 
 
+def says_session_over(action: MemberAction) -> bool:
+    """Whether a client gives its coordinator up as no heartbeat was answered for a session."""
+    why = (action.why or "").lower()
+    return any(words in why for words in _SESSION_OVER)
+
+
 def says_old_generation(action: MemberAction) -> bool:
     """Whether a member hears that the group has another generation than its own."""
     return action.kind is ActionKind.FENCED and any(words in (action.why or "") for words in _OLD_GENERATION)
@@ -206,6 +212,9 @@ TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
 
 _HAS_REBALANCED = "the group has already rebalanced"
 """In the text of a CommitFailedException, and of kafka-python's CommitFailedError."""
+
+_SESSION_OVER = ("session timed out", "session expired")
+"""Words of the Java client (AbstractCoordinator.HeartbeatThread) and kafka-python."""
 
 _OLD_GENERATION = ("ILLEGAL_GENERATION", "IllegalGeneration")
 
