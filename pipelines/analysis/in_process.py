@@ -32,7 +32,7 @@ from parsers.sources.files import SourceFile
 from pipelines.analysis.client_sightings import EventsPerFileLimit, events_without_group_in, sightings_in
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.joint_expiries import expiries_in, joint
-from pipelines.analysis.log_file_rows import log_file_row, refused_row
+from pipelines.analysis.log_file_rows import LogFileRow, log_file_row, refused_row
 from pipelines.analysis.parallel.pool import WorkerPool
 from pipelines.analysis.parallel.reading import TimesSoFar, read_parts
 from pipelines.analysis.parallel.replay import ReplayedFiles, ReplayInputs, replay_groups
@@ -95,7 +95,7 @@ class AnalysisResult:
     Attributes are the keys of the JSON contract, and further rows needed by reports.
     """
 
-    log_files: list[dict[str, Any]] = field(default_factory=list)
+    log_files: list[LogFileRow] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

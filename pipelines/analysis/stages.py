@@ -29,6 +29,7 @@ from models.rocketmq.rocketmq_history import RocketHistory, histories_of
 from models.rows import ROCKETMQ, Divergence, Incident
 from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
+from pipelines.analysis.log_file_rows import LogFileRow
 from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learn_facts
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.headlines.headlines import with_headlines
@@ -106,7 +107,7 @@ def _in_words(history: GroupHistory | Outages | RocketHistory, table: str) -> Se
     return rows
 
 
-def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
+def name_files(rows: Iterable[LogFileRow]) -> ClusterNames:
     """Name the clusters of files analysed together, and set the column in their rows."""
     files = list(rows)
     names = name_clusters(ClusterHint(row["path"], row["cluster_option"], tuple(row["cluster_ids"] or ())) for row in files)

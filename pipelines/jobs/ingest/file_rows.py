@@ -10,14 +10,13 @@ import pyarrow as pa
 from parsers.reading.reader import Discovery, FileOptions, SourceFile
 from parsers.reading.resume import Start
 from parsers.sources import filesystems as places
-from pipelines.analysis.log_file_rows import options_id
+from pipelines.analysis.log_file_rows import LogFileRow, options_id
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.ingest.read_plan import KNOWN_COLUMNS, Plan, known_files, plan
 from pipelines.jobs.overlay import Overlay
 from pipelines.schema.row_conversion import micros
 from pipelines.schema.tables import without_run
 
-FileRow = dict[str, Any]
 _STALE_NAMED = 3
 
 _PACKED = 16
@@ -32,7 +31,7 @@ def bytes_of(sources: Iterable[tuple[SourceFile, Start | None]]) -> int:
     return sum((source.size_bytes - (start.offset if start else 0)) * (1 if source.is_plain else _PACKED) for source, start in sources)
 
 
-class FileRows(Overlay[FileRow]):
+class FileRows(Overlay[LogFileRow]):
     """Rows of `log_files` by path, with times in microseconds."""
 
     __slots__ = ("_table",)
@@ -45,8 +44,8 @@ class FileRows(Overlay[FileRow]):
         self._table = rows
         super().__init__(rows["path"].to_pylist(), self._row)
 
-    def _row(self, place: int) -> FileRow:
-        row: FileRow = self._table.slice(place, 1).to_pylist()[0]
+    def _row(self, place: int) -> LogFileRow:
+        row: LogFileRow = self._table.slice(place, 1).to_pylist()[0]
         return row
 
     def copy(self) -> FileRows:
@@ -63,7 +62,8 @@ class FileRows(Overlay[FileRow]):
                 if self.unchanged.get(path) == place:
                     yield tuple(values)
         for row in self.changed.values():
-            yield tuple(row[name] for name in names)
+            values_by_name: Mapping[str, Any] = row
+            yield tuple(values_by_name[name] for name in names)
 
 
 def clusters_of(files: FileRows) -> set[str]:

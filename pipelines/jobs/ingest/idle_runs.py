@@ -139,7 +139,7 @@ def _files_as_stored(todo: Plan, stored: FileRows, discovery: Discovery, file_op
             return None
     refused = [skip for skip in discovery.skipped if skip.name not in todo.unread]
     for skip in refused:
-        row = stored.get(skip.name, {})
+        row: Mapping[str, object] = stored.get(skip.name) or {}
         if any(row.get(name) != value for name, value in refused_row(skip).items() if name not in ("cluster", "run_id")):
             return None
     return {todo.known[source.name] for source in discovery.files} | {skip.name for skip in refused}

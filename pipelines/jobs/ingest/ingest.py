@@ -24,8 +24,8 @@ from parsers.reading.resume import Start
 from parsers.sources.content_checkpoints import checkpoint_parts
 from parsers.sources.filesystems import ahead, map_concurrently
 from pipelines.analysis.cluster_naming import HINT_COLUMNS, ClusterHint, ClusterNames, name_clusters
-from pipelines.analysis.log_file_rows import log_file_row, refused_row
-from pipelines.jobs.ingest.file_rows import FileRow, FileRows, bytes_of, clusters_of, plan_of
+from pipelines.analysis.log_file_rows import LogFileRow, log_file_row, refused_row
+from pipelines.jobs.ingest.file_rows import FileRows, bytes_of, clusters_of, plan_of
 from pipelines.jobs.ingest.read_batch import BatchReading, StartedSources, read_planned
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.overlay import Overlay
@@ -208,7 +208,7 @@ class _Ingest:
         done.present = (present | {skip.name for skip in self.discovery.skipped}) & self.files.keys()
         return done
 
-    def _read_reports(self) -> tuple[dict[str, FileRow], Overlay[str]]:
+    def _read_reports(self) -> tuple[dict[str, LogFileRow], Overlay[str]]:
         """Rows of `log_files` for the files read, and texts of all files' states afterwards."""
         todo = self.todo
         states = moved(self.states, todo)
@@ -221,7 +221,7 @@ class _Ingest:
         texts = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
         before = {name: parse_state(text) if text is not None else None for name, text in texts.items()}
         parts = self.reading.parts
-        rows: dict[str, FileRow] = {}
+        rows: dict[str, LogFileRow] = {}
         for source, start in todo.read:
             parts_of_file = parts[source.name]
             rows[source.name] = log_file_row(
@@ -240,7 +240,7 @@ class _Ingest:
                 states[source.name] = text
         return rows, states
 
-    def _after(self, fresh: Mapping[str, FileRow]) -> FileRows:
+    def _after(self, fresh: Mapping[str, LogFileRow]) -> FileRows:
         """All rows of `log_files` by path after this run, not yet with clusters."""
         todo = self.todo
         files = moved(self.stored, todo)

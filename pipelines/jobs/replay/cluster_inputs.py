@@ -17,9 +17,9 @@ from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
 from pipelines.analysis.client_sightings import EventsPerFileLimit, sightings_in
 from pipelines.analysis.joint_expiries import EXPIRY_COLUMNS, joint
+from pipelines.analysis.log_file_rows import LogFileRow
 from pipelines.analysis.stages import cluster_facts, log_ends_of
 from pipelines.headlines.unattributed_troubles import trouble_notes
-from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.schema.row_conversion import events_of
 from pipelines.transforms.consumed_topics import EVENT_COLUMNS, READ_TOPICS
 from pipelines.transforms.sightings import sightings_of_all
@@ -37,7 +37,7 @@ _PLACE = [("file", "ascending"), ("byte_offset", "ascending")]
 def facts_of(
     warehouse: Warehouse,
     clusters: Iterable[str],
-    files: list[FileRow],
+    files: list[LogFileRow],
     assume: Mapping[str, int],
     failures: list[str],
     unattributed: UnattributedLines,

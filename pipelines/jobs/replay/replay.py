@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,6 +22,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.observations.unattributed_troubles import UNATTRIBUTED_KINDS, UnattributedLines
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.reader_fingerprints import fingerprint_readers
+from pipelines.analysis.log_file_rows import LogFileRow
 from pipelines.analysis.stages import unattributed_rows
 from pipelines.jobs.ingest.file_rows import FileRows
 from pipelines.jobs.ingest.ingest import ChangedScope
@@ -98,7 +99,7 @@ def _replay(
     """Run the stages one after the other: facts of clusters, groups, outages, RocketMQ."""
     warehouse, clusters, failures, without_group = runner.warehouse, touched.clusters, list[str](), UnattributedLines()
     values = files.columns(*_FILE_COLUMNS)
-    rows = [dict(zip(_FILE_COLUMNS, row, strict=True)) for row in values if row[0] in clusters and row[1]]
+    rows = [cast(LogFileRow, dict(zip(_FILE_COLUMNS, row, strict=True))) for row in values if row[0] in clusters and row[1]]
     facts = facts_of(warehouse, clusters, rows, options.assume, failures, without_group)
     fingerprints = {cluster: fingerprint_of(_without_end(facts_of_cluster)) for cluster, facts_of_cluster in facts.items()}
     changed = {cluster for cluster in facts if states.get(cluster, {}).get("facts") != fingerprints[cluster]}

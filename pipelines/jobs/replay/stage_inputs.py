@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from parsers.redaction.pseudonyms import Redaction
-from pipelines.jobs.ingest.file_rows import FileRow
+from pipelines.analysis.log_file_rows import LogFileRow
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import ResumeState
 from pipelines.transforms.replay_checkpoints import CheckpointRules
@@ -37,7 +37,7 @@ class StageInputs:
     states: Mapping[str, ResumeState]
     """Inputs of the clusters' stored verdicts."""
     options: ReplayOptions
-    files: list[FileRow]
+    files: list[LogFileRow]
     """Files of these clusters."""
     facts: Mapping[str, ClusterFacts]
     whole: set[str]

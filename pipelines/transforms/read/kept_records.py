@@ -16,11 +16,11 @@ from pipelines.warehouse.rows.arrow_diff import to_frame
 class CarriedContent:
     """Keep rows of content `file_id` with path `file` under the path `path`.
 
-    If `upto` is not None, rows at or after it are not kept.
+    Content without an id has no rows. If `upto` is not None, rows at or after it are not kept.
     """
 
     file: str
-    file_id: str
+    file_id: str | None
     path: str
     upto: int | None = None
 
