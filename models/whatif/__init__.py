@@ -1,5 +1,5 @@
 """Effects of another configuration on a group's history.
 
 Imports `models`, `incidents`, and of `models.kafka` the simulator, the coordinator and `observations.libraries`. Start with
-`outlook`, which chooses among variants; `comparison` decides which rebalances are avoided.
+`configuration`, what a question may change; `outlook` chooses among variants, `comparison` decides which rebalances are avoided.
 """

@@ -20,9 +20,9 @@ from models.tolerances import float_tolerance, int_tolerance
 from models.units import US_PER_MS
 from models.whatif.behaviour.heartbeats import SESSION_SHARE
 from models.whatif.behaviour.members import Behaviour, MemberBehaviour, StretchKind
+from models.whatif.configuration import Configuration
 from models.whatif.history import GroupBaseline
 from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
-from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import pairs_by_time
 from models.whatif.runs.run import RunSettings
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance

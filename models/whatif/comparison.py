@@ -11,8 +11,8 @@ from models.incidents.person_reasons import REASON_EVICTED, REJOINED_LAST
 from models.rows import Rebalance
 from models.tolerances import int_tolerance
 from models.units import US_PER_MS
+from models.whatif.configuration import Configuration
 from models.whatif.heartbeat_phases import REJOIN_DELAY_MS, off_ms
-from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import of_runs, pairs_by_time
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from models.tolerances import float_tolerance, int_tolerance
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan, rule_of, span_of
+from models.whatif.configuration import WHAT_IF_RULES, Configuration, WhatIfRule
 from models.whatif.doubt import readings, variants
 from models.whatif.history import GroupBaseline, GroupReading, Reruns
-from models.whatif.rules import WHAT_IF_RULES, Configuration, WhatIfRule
 from models.whatif.runs.settings import changed
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 

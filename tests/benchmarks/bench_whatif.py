@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
+from models.whatif.configuration import Configuration
 from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import under
-from models.whatif.rules import Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate

@@ -96,19 +96,19 @@ class GroupMemory:
             self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
 
     @classmethod
-    def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str, limits: Limits | None = None) -> GroupMemory:
+    def resumed(cls, cluster: str, group: str, facts: ClusterFacts, checkpoint: str, limits: Limits | None = None) -> GroupMemory:
         """Restore the memory of a checkpoint, without rows final by then.
 
         `facts` may tell more by now, but only of what came later; `limits` are those of then. Raises UnreadableState.
         """
         memory = cls(cluster, group, facts, limits or Limits())
-        checkpoint = state_text.read(state, {_FACTS: facts})
+        values = state_text.read(checkpoint, {_FACTS: facts})
         try:
             for name, place in _CHECKPOINT.items():
                 part, _, attribute = place.rpartition(".")
-                setattr(attrgetter(part)(memory) if part else memory, attribute, checkpoint[name])
+                setattr(attrgetter(part)(memory) if part else memory, attribute, values[name])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise state_text.UnreadableState(f"not a state of a group: {error}") from error
+            raise state_text.UnreadableState(f"not a checkpoint of a group: {error}") from error
         return memory
 
     def checkpoint(self) -> str:

@@ -13,7 +13,7 @@ from math import log
 from models.rows import Rebalance, RebalanceMember
 from models.tolerances import int_tolerance
 from models.weights import OTHER_HEARTBEAT, USUAL_HEARTBEAT
-from models.whatif.rules import DEFAULT_HEARTBEAT_MS
+from models.whatif.configuration import DEFAULT_HEARTBEAT_MS
 
 USUAL_MS: Mapping[int, float] = {
     usual_ms: (USUAL_HEARTBEAT if usual_ms == DEFAULT_HEARTBEAT_MS else OTHER_HEARTBEAT).value

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from models.tolerances import int_tolerance
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge
-from models.whatif.rules import Configuration
+from models.whatif.configuration import Configuration
 
 ONE_ROLL_MS = int_tolerance("whatif.plans.one_roll_ms")
 """Restarts of different members that are closer than this belong to one rolling restart."""

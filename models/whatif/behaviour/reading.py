@@ -20,7 +20,7 @@ from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
 from models.whatif.behaviour.heartbeats import HEARTBEAT_DELAY_MS
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge, ProcessStretch, StretchKind
 from models.whatif.behaviour.tenures import NAMELESS_MEMBER, Roll, Tenure
-from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS, MODERN_HEARTBEAT_MS
+from models.whatif.configuration import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS, MODERN_HEARTBEAT_MS
 
 OUTSIDE = frozenset(
     {"unknown", "metadata_change", "subscription_change", "assignor_change", "coordinator_failover", "assignment_store_failed"}

@@ -12,7 +12,7 @@ from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN
 from models.rows import Rebalance
 from models.tolerances import DEFAULT_SESSION_MS, float_tolerance
 from models.whatif.behaviour.members import Behaviour
-from models.whatif.rules import (
+from models.whatif.configuration import (
     DEFAULT_INITIAL_DELAY_MS,
     DEFAULT_MAX_POLL_MS,
     MODERN_HEARTBEAT_MS,

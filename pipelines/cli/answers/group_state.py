@@ -1,6 +1,7 @@
 """State of one group at one of its lines.
 
-The reference coordinator follows the lines of the real coordinator.
+The reference coordinator follows the lines of a classic group's coordinator; the lines of newer protocols tell their epochs
+themselves.
 """
 
 from __future__ import annotations

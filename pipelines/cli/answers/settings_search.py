@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from conf.causes import RecommendedAction as Words
     from dashboards.view.answer import Answer, Incident
     from models.whatif.advice import Advice, RatedChange
+    from models.whatif.configuration import Configuration
     from models.whatif.history import GroupBaseline
-    from models.whatif.rules import Configuration
     from models.whatif.scopes import AdviceScope
 
 

@@ -115,8 +115,8 @@ def what_ifs(rows: Any, advised: Sequence[Advice] = ()) -> list[WhatIf]:
     Empty without Kafka groups.
     """
     from dashboards.view.charts import WhatIf
+    from models.whatif.configuration import Configuration
     from models.whatif.outlook import under
-    from models.whatif.rules import Configuration
 
     groups = _groups_run(rows)
     answers = []
@@ -133,8 +133,8 @@ def _advised(groups: Sequence[GroupBaseline], advices: Sequence[Advice]) -> Iter
     The other groups stay as they are, unless it is a broker's setting.
     """
     from dashboards.view.charts import WhatIf
+    from models.whatif.configuration import Configuration
     from models.whatif.outlook import under
-    from models.whatif.rules import Configuration
     from pipelines.cli.answers.settings_search import advised_to, options, turn
 
     usual = [Configuration(**settings) for _, _, settings in TURNED]

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from models.whatif.advice import Advice
     from models.whatif.comparison import RebalanceChange
+    from models.whatif.configuration import Configuration, WhatIfRule
     from models.whatif.outlook import WhatIfResult
-    from models.whatif.rules import Configuration, WhatIfRule
 
 
 def _span(*names: str, says: str) -> Any:
@@ -87,8 +87,8 @@ def whatif(
     limit: o.Limit = 20,
 ) -> int:
     """Say which rebalances another configuration would have avoided, and what time that saves."""
+    from models.whatif.configuration import Configuration
     from models.whatif.outlook import under
-    from models.whatif.rules import Configuration
     from pipelines.cli.answers.histories import whatif_history
     from pipelines.cli.output import json_csv as answers
 
@@ -146,7 +146,7 @@ def outlook_object(results: Iterable[WhatIfResult], configuration: Configuration
 
 
 def _rules(results: Iterable[WhatIfResult]) -> list[WhatIfRule]:
-    from models.whatif.rules import WHAT_IF_RULES
+    from models.whatif.configuration import WHAT_IF_RULES
 
     used = {rule.id for outlook in results for rule in outlook.rules()}
     return [rule for rule in WHAT_IF_RULES if rule.id in used]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
+from models.whatif.configuration import Configuration
 from models.whatif.history import History
 from models.whatif.outlook import WhatIfResult, under
-from models.whatif.rules import Configuration
 
 
 def what_if_results(

@@ -8,9 +8,9 @@ import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.behaviour.reading import behaviour_of
+from models.whatif.configuration import Configuration
 from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import under
-from models.whatif.rules import Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate

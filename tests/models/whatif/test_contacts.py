@@ -10,8 +10,8 @@ from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, ProcessStretch, StretchKind
 from models.whatif.behaviour.plans import planned
+from models.whatif.configuration import Configuration
 from models.whatif.history import rerun
-from models.whatif.rules import Configuration
 from models.whatif.runs.run import RunSettings
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from tests.models.whatif.twins import history_of

@@ -11,8 +11,8 @@ from models.rows import Rebalance
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison
+from models.whatif.configuration import Configuration
 from models.whatif.heartbeat_phases import error_ms, late_ms
-from models.whatif.rules import Configuration
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 from tests.models.kafka.groups.script import events_of, replay
 from tests.models.whatif.test_short_histories import BEGUN

@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
+from models.whatif.configuration import WHAT_IF_RULES, Configuration
 from models.whatif.outlook import WhatIfResult
-from models.whatif.rules import WHAT_IF_RULES, Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.cli.commands.whatif import outlook_object

@@ -8,8 +8,8 @@ import pytest
 
 from models.rows import Rebalance, RebalanceMember
 from models.whatif.comparison import RebalanceChange
+from models.whatif.configuration import Configuration
 from models.whatif.outlook import WhatIfResult
-from models.whatif.rules import Configuration
 from tests.models.kafka.groups.script import events_of, replay
 from tests.models.whatif.outlooks import what_if_results
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from models.whatif.advice import Advice, advise
+from models.whatif.configuration import Configuration
 from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import WhatIfResult, under
-from models.whatif.rules import Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 

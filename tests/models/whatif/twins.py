@@ -25,9 +25,9 @@ from models.downtime import stopped_seconds
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
 from models.kafka.simulation.simulation import Simulation
+from models.whatif.configuration import Configuration
 from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import under
-from models.whatif.rules import Configuration
 from models.whatif.runs.run import Recorder, RunSettings
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
