@@ -342,7 +342,7 @@ def removed_and_back(phase: LoggedJoinPhase, members: GenerationMembers) -> list
 
 
 def _had_no_answer(phase: LoggedJoinPhase, removed: MemberAction) -> bool:
-    """Whether a member had no answer for its session, right before it heard that it was out."""
+    """Whether a member just had no answer for its session."""
     losses = phase.actions_of(ActionKind.LOST_COORDINATOR, start=removed.at - LOOK_BACK_US, end=removed.at)
     return any(phase.actor(loss) == phase.actor(removed) and says_session_over(loss) for loss in losses)
 

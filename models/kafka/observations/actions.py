@@ -158,7 +158,7 @@ def is_unknown_as_it_joins(action: MemberAction) -> bool:
 
 
 def says_session_over(action: MemberAction) -> bool:
-    """Whether a client gives its coordinator up as no heartbeat was answered for a session."""
+    """Whether no heartbeat of a client was answered for a session."""
     why = (action.why or "").lower()
     return any(words in why for words in _SESSION_OVER)
 
