@@ -11,13 +11,14 @@ import pyarrow as pa
 from models.incidents.episodes import FAILURES
 from models.rows import KAFKA
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, plan_resume
+from pipelines.jobs.replay.incident_scopes import OF_GROUPS
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
 from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.stage_runner import StageRunner
 from pipelines.jobs.replay.table_rows import TableRows
 from pipelines.transforms.group_replay import GroupReplay, in_order_of_groups
 from pipelines.transforms.replay_checkpoints import HOLDS_NO_MORE, SNAPSHOTS
-from pipelines.warehouse.rows.predicates import RowScope, among, equals, first_among, is_empty, is_null
+from pipelines.warehouse.rows.predicates import RowScope, among, equals, first_among, is_null
 
 
 @dataclass(slots=True)
@@ -46,8 +47,8 @@ class GroupReplays:
         for table, rows in stage.items():
             names = partial(first_among, "groups") if table == "incidents" else partial(among, "group")
             of_stage = self.snapshots.later("final_at", groups, inputs.whole, names)
-            if table == "incidents":  # incidents of outages name no rebalance
-                of_stage = of_stage & is_empty("outage_ids") & equals("system", KAFKA)
+            if table == "incidents":
+                of_stage = of_stage & OF_GROUPS
             elif table == "rebalances":
                 of_stage = of_stage & equals("system", KAFKA)
             elif table == "divergences":  # divergences of brokers' clocks belong to no group

@@ -14,6 +14,7 @@ from models.rows import KAFKA
 from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES
 from pipelines.jobs.replay.cluster_inputs import with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots, plan_resume
+from pipelines.jobs.replay.incident_scopes import OF_OUTAGES
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
 from pipelines.jobs.replay.stage_inputs import StageInputs
 from pipelines.jobs.replay.stage_runner import StageRunner
@@ -21,7 +22,7 @@ from pipelines.jobs.replay.table_rows import TableRows
 from pipelines.schema.tables import without_run
 from pipelines.transforms.outage_replay import STAGE_TABLES, OutageReplay, in_order_of_clusters
 from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, CheckpointSeal
-from pipelines.warehouse.rows.predicates import RowScope, among, equals, is_empty, is_null
+from pipelines.warehouse.rows.predicates import RowScope, among, equals, is_null
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class OutageReplays:
                 continue
             of_stage = self.snapshots.later("final_at", clusters)
             if table == "incidents":
-                of_stage = of_stage & ~is_empty("outage_ids")
+                of_stage = of_stage & OF_OUTAGES
             elif table == "divergences":
                 of_stage = of_stage & is_null("group") & equals("system", KAFKA)
             replayed.add(table, rows, of_stage)

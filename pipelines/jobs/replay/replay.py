@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from models.kafka.cluster.fact_rows import fact_rows
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.observations.unattributed_troubles import UNATTRIBUTED_KINDS, UnattributedLines
+from models.kafka.observations.unattributed_troubles import UnattributedLines
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.reader_fingerprints import fingerprint_readers
 from pipelines.analysis.log_file_rows import LogFileRow
@@ -29,6 +29,7 @@ from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import CLUSTER_STATE, ResumeState, state_rows, state_text
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of
 from pipelines.jobs.replay.group_replays import GroupReplays
+from pipelines.jobs.replay.incident_scopes import OF_UNATTRIBUTED_LINES
 from pipelines.jobs.replay.outage_replays import OutageReplays
 from pipelines.jobs.replay.replayed_rows import ReplayedRows
 from pipelines.jobs.replay.rocketmq_replays import RocketReplays
@@ -40,7 +41,7 @@ from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, SNAPSHOTS
 from pipelines.transforms.unknown_messages import unknown_messages, unknown_sums
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse.rows import arrow_diff
-from pipelines.warehouse.rows.predicates import NAMES_MAX, RowScope, among, is_empty
+from pipelines.warehouse.rows.predicates import NAMES_MAX, RowScope, among
 from pipelines.warehouse.warehouse import Warehouse
 
 
@@ -167,8 +168,7 @@ def _add_unattributed_incidents(inputs: StageInputs, lines: UnattributedLines, r
     incidents = unattributed_rows(lines, inputs.options.limits)
     if incidents or not inputs.warehouse.versions.is_known_empty("incidents"):
         rows = pa.Table.from_batches([to_batch("incidents", incidents)])
-        nameless = among("cluster", inputs.touched.clusters) & is_empty("groups") & among("kind", UNATTRIBUTED_KINDS)
-        replayed.add("incidents", TableRows(len(incidents), local=rows), nameless)
+        replayed.add("incidents", TableRows(len(incidents), local=rows), among("cluster", inputs.touched.clusters) & OF_UNATTRIBUTED_LINES)
 
 
 def _add_unknown_messages(inputs: StageInputs, runner: StageRunner, replayed: ReplayedRows) -> None:
