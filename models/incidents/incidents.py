@@ -317,8 +317,8 @@ def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limi
 
 
 def _began_before(rows: Sequence[Rebalance]) -> bool:
-    """Whether only the end of one rebalance is shown, without harm."""
-    return len(rows) == 1 and rows[0].cause == "unknown" and rows[0].started_at is None and rows[0].outcome == "stable"
+    """Whether one rebalance ended well that began before its log."""
+    return len(rows) == 1 and rows[0].cause == "unknown" and rows[0].outcome == "stable"
 
 
 def is_routine(rows: Iterable[Rebalance], routine: frozenset[str], limits: Limits) -> bool:

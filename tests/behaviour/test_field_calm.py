@@ -35,5 +35,5 @@ LATE = "Local: Maximum application poll interval (max.poll.interval.ms) exceeded
 @pytest.mark.parametrize("words", ["Data polling error occurred: ", "librdkafka internal error occurred: "])
 def test_a_late_poll_that_karafka_tells_is_said(words: str, tmp_path: Path) -> None:
     (tmp_path / "karafka.log").write_text(f"E, [2023-10-02T11:02:15.001010 #17] ERROR -- : {words}{LATE}\n", encoding="utf-8")
-    (note,) = [note for note in analyze([str(tmp_path)]).warnings if "max.poll.interval.ms" in note]
-    assert "left its group" in note
+    (incident,) = analyze([str(tmp_path)]).incidents
+    assert "exceeded max.poll.interval.ms and left its group" in incident.headline

@@ -309,8 +309,8 @@ def test_two_processes_with_one_instance_id_are_told_where_no_line_names_their_g
         story.say(12.0 * start, f"Static member Some(pay-0) with unknown member id rejoins, {replaced}")
         known = f"ERROR given member.id {old} is identified as a known static member pay-0,but not matching the expected member.id {new}"
         story.add(12.0 * start + 2.2, f"{known} (kafka.coordinator.group.GroupMetadata)")
-    (warning,) = told(tmp_path, server=story.others(70, 900)).warnings
-    assert "pay-0 was fenced by another consumer with its group.instance.id 5 times" in warning
+    (fenced,) = (each for each in told(tmp_path, server=story.others(70, 900)).incidents if each.kind == "static_member_fenced")
+    assert "pay-0 was fenced by another consumer with its group.instance.id 5 times" in fenced.headline
 
 
 # -- an application's log alone --------------------------------------------------------------------------------------

@@ -52,8 +52,8 @@ def test_why_a_container_stops_is_told_once(tmp_path: Path, text: str, kind: str
     ],
 )
 def test_why_a_container_of_no_named_group_stops_is_told(tmp_path: Path, text: str, words: str) -> None:
-    (warning,) = told(tmp_path, text).warnings
-    assert words in warning
+    (incident,) = told(tmp_path, text).incidents
+    assert words in incident.headline
 
 
 def test_a_message_with_a_blank_behind_it_is_recognised(tmp_path: Path) -> None:

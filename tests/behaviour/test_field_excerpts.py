@@ -192,7 +192,7 @@ def test_who_comes_back_may_have_begun_the_next_rebalance(tmp_path: Path) -> Non
 def test_a_late_poll_of_no_group_is_told(tmp_path: Path) -> None:
     told_of = excerpt(tmp_path, LEAVES)
     assert list(told_of.rebalances) == []
-    assert any("exceeded max.poll.interval.ms" in warning for warning in told_of.warnings)
+    assert any("exceeded max.poll.interval.ms" in incident.headline for incident in told_of.incidents)
 
 
 @pytest.mark.parametrize(("lasted", "kind"), [("20:41.045", "slow_member"), ("22:41.045", "stuck")], ids=["right after", "minutes later"])

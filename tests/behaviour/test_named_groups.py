@@ -139,7 +139,7 @@ CASES: dict[str, tuple[tuple[str, ...], list[Row]]] = {
     ),
     "who asks for minutes and is not answered waits in a rebalance": (
         tuple(f"2030-03-01 09:{second // 60:02d}:{second % 60:02d},000 {ASKED}" for second in range(0, 200, 20)),
-        [Row((None, None), 180.0, "open", "member_join")],
+        [Row((None, None), 180.0, "open", "unknown")],
     ),
     "who asks once may not have been heard": ((f"2030-03-01 09:00:00,000 {ASKED}",), []),
 }  # fmt: skip

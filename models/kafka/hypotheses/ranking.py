@@ -181,10 +181,19 @@ def _begins_amid(context: RebalanceContext, trigger: MemberAction) -> bool:
         return False
     actor, phase = context.phase.actor(trigger), context.phase
     began = context.known.begins_amid.get(actor or "")
-    if began is None or not phase.previous_end <= began <= trigger.at:
+    if began is None or not phase.previous_end <= began <= trigger.at or _was_in_earlier_generation(context, actor):
         return False
+    if context.known.clients - {actor}:
+        return False  # logs of others show what they did before
     answers = phase.actions_of(ActionKind.WANTS_REJOIN, ActionKind.JOIN_FAILED, start=trigger.at)
     return not any(phase.actor(answer) == actor and is_given_id(answer) for answer in answers)
+
+
+def _was_in_earlier_generation(context: RebalanceContext, actor: str | None) -> bool:
+    """Whether its log shows a generation of a member before the rebalance."""
+    before = context.window.generation_before
+    generations = context.known.generations.items()
+    return before is not None and any(actor in members for generation, members in generations if generation <= before)
 
 
 def _unless_others_expired(
