@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -186,7 +187,14 @@ def _groups_of_client(event: Event, at: int, rows: Sequence[Rebalance]) -> set[s
     acted = {row.group for row in near if _is_behind(event, row)}
     if acted or event.name in _OF_PROCESSES:
         return acted
-    return {row.group for row in near if any(line.file == event.place.file for line in row.evidence)}
+    return {
+        row.group for row in near if any(line.file == event.place.file and _mentions(line.text, event.client_id) for line in row.evidence)
+    }
+
+
+def _mentions(text: str, client: str | None) -> bool:
+    """Whether a line names a client; any line may be about one without a name."""
+    return client is None or re.search(rf"(?<![\w.-]){re.escape(client)}(?![\w.-])", text) is not None
 
 
 def _stands_on(row: Rebalance, event: Event) -> bool:

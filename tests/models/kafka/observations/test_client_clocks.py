@@ -149,7 +149,7 @@ def test_lines_of_clients_are_put_right_once_their_clocks_are_known(ahead: float
         whole.feed(event)
         interrupted = GroupStage(GroupMemory.resumed("c", "g", ClusterFacts("c"), interrupted.checkpoint()))
         interrupted.feed(event)
-        behind = behind or bool(interrupted.timeline.behind)
+        behind = behind or bool(interrupted.memory.timeline.behind)
     rows = whole.close()
     assert behind
     assert interrupted.close() == rows
