@@ -193,7 +193,7 @@ def _groups_of_client(event: Event, at: int, rows: Sequence[Rebalance]) -> set[s
 
 
 def _mentions(text: str, client: str | None) -> bool:
-    """Whether a line names a client; any line may be about one without a name."""
+    """Whether a line names a client, if the client has a name."""
     return client is None or re.search(rf"(?<![\w.-]){re.escape(client)}(?![\w.-])", text) is not None
 
 
