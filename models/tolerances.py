@@ -314,7 +314,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "whatif.outlook.heard_share": Tolerance(0.75, "600 simulated twins: .998 of the ranges hold within 0.5 s (tests.models.whatif.twins)"),
     "whatif.outlook.near_seconds": Tolerance(0.5, "what two readings of one downtime may differ by in tests of what-if"),
     "whatif.outlook.near_share": Tolerance(0.1, "the same, as a share of it"),
-    "whatif.outlook.clearly_more": Tolerance(1.5, "of 960 simulated twins 4 more downtimes are near by it; so they are from 1.25 on"),
+    "whatif.outlook.clearly_more": Tolerance(1.5, "4 more downtimes of 960 simulated twins are near by it, as by any factor from 1.25 on"),
     "whatif.outlook.spared_share": Tolerance(8),
     "whatif.rules.default_max_poll_ms": Tolerance(300_000, "KIP-62"),
     "whatif.rules.default_heartbeat_ms": Tolerance(3_000, "heartbeat.interval.ms (ConsumerConfig)"),

@@ -317,8 +317,13 @@ def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limi
 
 
 def _began_before(rows: Sequence[Rebalance]) -> bool:
-    """Whether one rebalance ended well that began before its log."""
-    return len(rows) == 1 and rows[0].cause == "unknown" and rows[0].outcome == "stable"
+    """Whether one rebalance ended well whose start no log shows.
+
+    It has no start, or nobody who may have begun it, and the usual causes as alternatives.
+    """
+    row = rows[0]
+    is_unseen = row.started_at is None or (bool(row.alternatives) and not row.offenders)
+    return len(rows) == 1 and row.cause == "unknown" and row.outcome == "stable" and is_unseen
 
 
 def is_routine(rows: Iterable[Rebalance], routine: frozenset[str], limits: Limits) -> bool:

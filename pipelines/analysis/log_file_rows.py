@@ -16,7 +16,7 @@ class LogFileRow(TypedDict):
     """A row of `log_files`, with times in microseconds."""
 
     cluster: str
-    """None until all files are known, from which it may follow."""
+    """Empty until all files are known, from which it may follow."""
     system: str | None
     path: str
     file_id: str | None
@@ -67,4 +67,6 @@ def refused_row(skipped: SkippedFile) -> LogFileRow:
 
 
 def _row_of(report: Mapping[str, Any]) -> LogFileRow:
-    return cast(LogFileRow, {name: report.get(name) for name in TABLES["log_files"].column_names if name != "run_id"})
+    row = cast(LogFileRow, {name: report.get(name) for name in TABLES["log_files"].column_names if name != "run_id"})
+    row["cluster"] = ""
+    return row

@@ -37,7 +37,7 @@ class ReplayedRows:
 
     @property
     def tables(self) -> dict[str, DataFrame | pa.Table]:
-        """Rows by table, in the driver for tables with few of them."""
+        """Rows by table: few are in the driver, many in Spark."""
         spark = self.warehouse.spark
         return {table: rows.frame(spark) if rows.local is None else rows.local for table, rows in self.rows.items()}
 

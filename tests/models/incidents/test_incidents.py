@@ -154,6 +154,26 @@ def test_the_headline_names_the_wait_that_did_the_harm(story: str, wait: Any) ->
     assert (incident.severity, incident.headline.story) == ("critical", wait)
 
 
+USUAL = {"member_join": 0.21, "member_leave": 0.15, "session_timeout": 0.02}
+
+
+@pytest.mark.parametrize(
+    ("changed", "severity"),
+    [
+        ({"alternatives": USUAL, "offenders": []}, "info"),
+        ({"alternatives": {}, "offenders": [], "started_at": None}, "info"),
+        ({"alternatives": USUAL}, "warning"),
+        ({"alternatives": {}, "offenders": []}, "warning"),
+        ({"alternatives": USUAL, "offenders": [], "outcome": "empty"}, "warning"),
+    ],
+    ids=["the usual causes", "no start", "somebody acted", "nothing explains it", "nobody is left"],
+)
+def test_only_a_start_that_no_log_shows_is_calm_without_a_cause(changed: dict[str, Any], severity: str) -> None:
+    (row, *_) = replay(events_of(f"{START}\n{STABLE}".splitlines())).rebalances
+    (incident,) = find_incidents([replace(row, cause="unknown", confidence=0.48, **changed)])
+    assert incident.severity == severity
+
+
 @pytest.mark.parametrize(("seconds", "severity"), [(2.0, "info"), (8.7, "info"), (11.3, "warning"), (61.3, "warning"), (300.4, "critical")])
 def test_a_stop_of_minutes_is_never_expected(seconds: float, severity: str) -> None:
     story = f"{START}\n{STABLE}\n{turn(500, 1, 'new_member', 'b#1', seconds)}"

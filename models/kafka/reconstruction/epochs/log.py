@@ -33,7 +33,6 @@ class ModernReplay:
     progress: EpochProgress
     members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
     epoch: int | None = None
-    is_seen: bool = False
     protocol: str = "consumer"
     asking: dict[str | None, Event] = field(default_factory=dict)
     """Joins of streams members that their group may still refuse."""
@@ -55,7 +54,6 @@ class ModernReplay:
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
-        self.is_seen = True
         self.progress.last_at = max(self.progress.last_at, event.time_us)
         self.protocol = text_field(event, "group_type") or self.protocol
         if event.member_id in self.asking and event.name in {"GroupEpochBumped", "ModernMemberMoved"}:
