@@ -22,7 +22,11 @@ class SimulatedRebalance:
     """Whether members keep working in it."""
 
     def stopped_ms(self, until_ms: int) -> int:
-        """Time in which the group stood still, counted as in `models.downtime`."""
-        if self.outcome == "empty" or self.goes_on:
+        """Time in which the group stood still, counted as in `models.downtime`.
+
+        An empty group that still gathers its first members is in its initial delay.
+        """
+        is_gathering = self.was_empty and self.joined_ms is None
+        if self.outcome == "empty" or self.goes_on or is_gathering:
             return 0
         return max(0, (self.ended_ms if self.ended_ms is not None else until_ms) - self.start_ms - self.delay_ms)

@@ -122,6 +122,11 @@ def test_who_comes_while_an_empty_group_waits_joins_its_first_rebalance() -> Non
     assert [each.effect for each in changes(found, Configuration(initial_delay_ms=2_000))][-1] != "avoided"
 
 
+def test_an_initial_delay_that_outlasts_the_logs_stops_nobody() -> None:
+    told = answer(rows(""), Configuration(initial_delay_ms=60_000))
+    assert told.saved_seconds == pytest.approx(0.0, abs=0.25)
+
+
 def test_a_group_of_the_consumer_protocol_has_no_initial_delay() -> None:
     found = [replace(row, protocol="consumer", assignor="uniform") for row in rows(JOINED_LATER)]
     told = answer(found, Configuration(initial_delay_ms=10_000))

@@ -34,16 +34,9 @@ from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
 
 VERSIONS = ("2.8.2", "3.9.1", "4.1.1")
-CONFIGURATIONS: tuple[tuple[Configuration, Mapping[str, Any], Mapping[str, Any]], ...] = (
-    (Configuration(session_timeout_ms=30_000), {"session_ms": 30_000}, {}),
-    (Configuration(session_timeout_ms=6_000, heartbeat_interval_ms=1_000), {"session_ms": 6_000, "heartbeat_ms": 1_000}, {}),
-    (Configuration(max_poll_interval_ms=90_000), {"max_poll_ms": 90_000}, {}),
-    (Configuration(initial_delay_ms=10_000), {}, {"initial_delay_ms": 10_000}),
-    (Configuration(static_membership=True), {"static": True}, {}),
-    (Configuration(cooperative=True), {"assignor": COOPERATIVE}, {}),
-    (Configuration(consumer_protocol=True), {"protocol": MODERN}, {"consumer_session_ms": 10_000, "consumer_heartbeat_ms": 3_000}),
-)
-"""Configuration, and the same of the scenario's group and cluster."""
+HEARTBEATS_MS = (1_000, 2_000, 3_000)
+TOGETHER_SHARE = 0.3
+"""Share of configurations that change two settings."""
 OF_CONSUMER_PROTOCOL: tuple[tuple[Configuration, Mapping[str, Any], Mapping[str, Any]], ...] = (
     (Configuration(consumer_session_ms=60_000), {}, {"consumer_session_ms": 60_000}),
     (Configuration(consumer_session_ms=15_000), {}, {"consumer_session_ms": 15_000}),
@@ -53,6 +46,67 @@ OF_CONSUMER_PROTOCOL: tuple[tuple[Configuration, Mapping[str, Any], Mapping[str,
 )
 """The same for groups that have the consumer protocol already."""
 SECONDS_LATE, SHARE_LATE = 0.5, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSettings:
+    """Settings of a configuration, and the same of a scenario's group and cluster."""
+
+    of_configuration: Mapping[str, Any]
+    of_group: Mapping[str, Any]
+    of_cluster: Mapping[str, Any] = field(default_factory=dict)
+
+    def joined(self, other: ChangedSettings) -> ChangedSettings:
+        """Both together."""
+        return ChangedSettings(
+            {**self.of_configuration, **other.of_configuration},
+            {**self.of_group, **other.of_group},
+            {**self.of_cluster, **other.of_cluster},
+        )
+
+
+def _session(dice: random.Random) -> ChangedSettings:
+    """A session timeout in tenths of a second, and a heartbeat interval of at most its third."""
+    session_ms = dice.randrange(6_000, 45_001, 100)
+    heartbeat_ms = dice.choice([beat_ms for beat_ms in HEARTBEATS_MS if 3 * beat_ms <= session_ms])
+    return ChangedSettings(
+        {"session_timeout_ms": session_ms, "heartbeat_interval_ms": heartbeat_ms}, {"session_ms": session_ms, "heartbeat_ms": heartbeat_ms}
+    )
+
+
+def _poll(dice: random.Random) -> ChangedSettings:
+    interval_ms = dice.randrange(30_000, 120_001, 1_000)
+    return ChangedSettings({"max_poll_interval_ms": interval_ms}, {"max_poll_ms": interval_ms})
+
+
+def _delay(dice: random.Random) -> ChangedSettings:
+    delay_ms = dice.randrange(0, 15_001, 500)
+    return ChangedSettings({"initial_delay_ms": delay_ms}, {}, {"initial_delay_ms": delay_ms})
+
+
+def _static(_: random.Random) -> ChangedSettings:
+    return ChangedSettings({"static_membership": True}, {"static": True})
+
+
+def _cooperative(_: random.Random) -> ChangedSettings:
+    return ChangedSettings({"cooperative": True}, {"assignor": COOPERATIVE})
+
+
+def _consumer_protocol(_: random.Random) -> ChangedSettings:
+    return ChangedSettings(
+        {"consumer_protocol": True}, {"protocol": MODERN}, {"consumer_session_ms": 10_000, "consumer_heartbeat_ms": 3_000}
+    )
+
+
+TOGETHER = (_session, _poll, _delay, _static, _cooperative)
+
+
+def changed_settings(dice: random.Random) -> ChangedSettings:
+    """Random settings: one, or two together."""
+    if dice.random() < TOGETHER_SHARE:
+        first, second = dice.sample(TOGETHER, 2)
+        return first(dice).joined(second(dice))
+    return dice.choice((*TOGETHER, _consumer_protocol))(dice)
 
 
 @dataclass(slots=True)
@@ -124,9 +178,11 @@ def twins_of(seed: int, *, is_modern: bool = False) -> tuple[Scenario, str, Conf
         other_groups = tuple(replace(group, **of_group) for group in made.groups)
         return made, VERSIONS[-1], configuration, replace(made, groups=other_groups, **of_cluster)
     made = scenario(dice)
-    configuration, of_group, of_cluster = dice.choice(CONFIGURATIONS)
+    chosen = changed_settings(dice)
+    configuration = Configuration(**chosen.of_configuration)
     version = VERSIONS[-1] if configuration.consumer_protocol else dice.choice(VERSIONS)
-    return made, version, configuration, replace(made, groups=tuple(replace(group, **of_group) for group in made.groups), **of_cluster)
+    other_groups = tuple(replace(group, **chosen.of_group) for group in made.groups)
+    return made, version, configuration, replace(made, groups=other_groups, **chosen.of_cluster)
 
 
 def agrees_by_chance(seed: int) -> bool:
