@@ -435,6 +435,7 @@ EVENTS: dict[str, EventKind] = {
         _BROKER, "What a name server does to a broker's addresses and queues.", "topic broker broker_id address remote"
     ),
     "RocketGroupChanged": _kind(_BROKER, "A group's members or topics changed for a broker.", "group remote"),
+    "RocketGroupEmptied": _kind(_BROKER, "The last client of a group is gone from a broker.", "group"),
     "RocketTopicAdministered": _kind(_BROKER, "A topic was created or deleted.", "topic reads remote deleted"),
     "RocketGroupAdministered": _kind(_BROKER, "A group's configuration changed.", "group fault"),
     "RocketOffsetsTold": _kind(

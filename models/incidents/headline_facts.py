@@ -462,6 +462,7 @@ class QueueFacts:
     rebalance_count: int
     harms: tuple[QueueHarm, ...]
     story: QueueStory
+    is_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ LISTED = frozenset(
         "RocketConsumerUnregistered",
         "RocketConsumerLost",
         "RocketConsumerExpired",
+        "RocketGroupEmptied",
         "RocketTopicSubscribed",
         "RocketTopicUnsubscribed",
         "RocketSubscriptionChanged",

@@ -72,6 +72,8 @@ class RocketmqGroup:
     name: str
     lives: list[ClientProcess] = field(default_factory=list)
     lists: dict[str, ClientList] = field(default_factory=dict)
+    emptied: dict[str, list[int]] = field(default_factory=dict)
+    """When brokers dropped the group, as its last client was gone, by log."""
     notified: list[int] = field(default_factory=list)
     notified_in: dict[str, list[int]] = field(default_factory=dict)  # by log
     subscribed: list[tuple[int, Event]] = field(default_factory=list)
@@ -306,6 +308,8 @@ class RocketStage:
             lose(group.lives_of(who), when)
         elif event.name == "RocketConsumerExpired":
             client_list.leave(at, channel, ListChangeKind.EXPIRED, who or channel or None, event)  # its address, if it connected earlier
+        elif event.name == "RocketGroupEmptied":
+            group.emptied.setdefault(event.place.log, []).append(at)
         else:  # RocketTopicSubscribed, RocketTopicUnsubscribed, RocketSubscriptionChanged
             if event.topic or replaced_filter(event) is not None:
                 group.subscribed.append((at, event))

@@ -38,6 +38,8 @@ def queue_episode(facts: QueueFacts) -> str:
     if not facts.rebalance_count:
         return f"{facts.group}: {_story_clause(facts.story)}"
     clauses = [counted(facts.rebalance_count, "rebalance"), *map(_harm, facts.harms)]
+    if facts.is_empty:
+        clauses.append("no client was left")
     return f"{facts.group}: {', '.join(clauses)}; {_story_clause(facts.story)}"
 
 

@@ -32,7 +32,16 @@ def listed_episodes(cluster: str, group: RocketmqGroup, judge: Judge, boots: Map
         return
     for steps in _together(client_list.steps):
         verdict = _verdict(client_list, steps, judge, boots.get(client_list.broker, ()))
-        yield _rebalance(cluster, group.name, steps, verdict)
+        yield _rebalance(cluster, group.name, steps, verdict, is_empty=_empties(steps, group.emptied.get(client_list.broker, ())))
+
+
+def _empties(steps: Sequence[ListChange], emptied: Iterable[int]) -> bool:
+    """Whether a broker dropped the group as the last of these clients went.
+
+    Its lines may have whole seconds.
+    """
+    first_at, last = steps[0].at - US_PER_SECOND, steps[-1]
+    return last.how is not ListChangeKind.CONNECTED and any(first_at <= at <= last.at + QUIET_US for at in emptied)
 
 
 def _verdict(client_list: ClientList, steps: Sequence[ListChange], judge: Judge, boots: Sequence[int]) -> Verdict:
@@ -72,7 +81,7 @@ def _moved(steps: Sequence[ListChange]) -> tuple[set[str], set[str]]:
     return came, last.keys() - came
 
 
-def _rebalance(cluster: str, group: str, steps: Sequence[ListChange], verdict: Verdict) -> Rebalance:
+def _rebalance(cluster: str, group: str, steps: Sequence[ListChange], verdict: Verdict, *, is_empty: bool) -> Rebalance:
     began, until = steps[0].at, steps[-1].at
     return Rebalance(
         cluster=cluster,
@@ -94,7 +103,7 @@ def _rebalance(cluster: str, group: str, steps: Sequence[ListChange], verdict: V
         reconcile_seconds=None,
         duration_seconds=None,
         at_least_seconds=(until - began) / US_PER_SECOND,
-        outcome="stable",
+        outcome="empty" if is_empty else "stable",
         cause=verdict.cause,
         root_cause=None,
         confidence=verdict.confidence,
@@ -103,7 +112,7 @@ def _rebalance(cluster: str, group: str, steps: Sequence[ListChange], verdict: V
         offenders=[Person(None, who, None, None, reason, first=not index) for index, (who, reason) in enumerate(verdict.offenders.items())],
         blockers=[],
         members_before=None,
-        members_after=None,
+        members_after=0 if is_empty else None,
         member_seconds_stopped=None,
         partition_seconds_stopped=None,
         duplicate_window=None,

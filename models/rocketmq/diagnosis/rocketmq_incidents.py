@@ -99,7 +99,7 @@ def _incident(
         stopped_seconds=round(stopped, 6),
         root_cause="rolling_restart" if kind == "rolling_restart" else None,
         worst_offender=_worst(telling),
-        headline=QueueFacts(first.group, len(rows), tuple(_harms(harms, end)), _story(telling, standing)),
+        headline=QueueFacts(first.group, len(rows), tuple(_harms(harms, end)), _story(telling, standing), rows[-1].outcome == "empty"),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )

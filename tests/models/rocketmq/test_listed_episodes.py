@@ -69,6 +69,25 @@ def test_those_who_come_together_are_one_rebalance() -> None:
     assert (row.outcome, row.duration_seconds, row.at_least_seconds) == ("stable", None, 2.0)
 
 
+def test_a_group_whose_last_client_goes_is_empty() -> None:
+    logs = listed("c1", "c2")
+    logs.crash("c1", 300)
+    logs.crash("c2", 400)
+    logs.say("broker", 400, "RocketGroupEmptied", group="billing")
+    logs.connect("c2", 500)
+
+    assert [(row.outcome, row.members_after) for row in seen(logs)[2:]] == [("stable", None), ("empty", 0), ("stable", None)]
+
+
+def test_a_group_that_is_joined_at_once_is_not_empty() -> None:
+    logs = listed("c1")
+    logs.crash("c1", 300)
+    logs.say("broker", 300, "RocketGroupEmptied", group="billing")
+    logs.connect("c1", 301)
+
+    assert [row.outcome for row in seen(logs)][1:] == ["stable"]
+
+
 @pytest.mark.parametrize(("name", "cause"), [("RocketBrokerStopping", "broker_down"), ("RocketBrokerStarted", "broker_up")])
 def test_a_broker_that_restarts_loses_its_list(name: str, cause: str) -> None:
     logs = listed("c1", "c2")

@@ -15,6 +15,9 @@ TOLD: dict[HeadlineFacts, str] = {
         "broker-a changed its master; broker 2 is it now and holds no locks yet"
     ),
     QueueFacts("billing", 1, (), ClientAction("c2", "consumer_start", 1)): "billing: 1 rebalance; c2 started",
+    QueueFacts("billing", 1, (), ClientAction("c2", "consumer_crash", 1), is_empty=True): (
+        "billing: 1 rebalance, no client was left; c2 crashed"
+    ),
     QueueFacts("billing", 2, (), ClientAction("c2", "queue_count_change", 1)): "billing: 2 rebalances; c2 queue count change",
     QueueFacts("billing", 3, (QueueHarm("no_owner", 2, ("orders",), 44.0),), CRASH): (
         "billing: 3 rebalances, 2 queues of orders had no owner for 44 s; c2 crashed 3 times"
