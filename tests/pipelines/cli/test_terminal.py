@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,9 @@ def on_terminal(*arguments: str, out: bool = False, err: bool = False, **environ
     running = subprocess.Popen([COMMAND, *arguments], cwd=ROOT, env=variables, stdout=ends[0][1], stderr=ends[1][1])
     for _, end in ends:
         os.close(end)
-    written = [_all_of(end) for end, _ in ends]
+    # Both at once: a terminal holds 4 KiB, and a program that draws more waits for its reader.
+    with ThreadPoolExecutor() as readers:
+        written = list(readers.map(_all_of, (end for end, _ in ends)))
     return running.wait(), written[0], written[1]
 
 
