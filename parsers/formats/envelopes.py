@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -19,11 +19,17 @@ from typing import Any
 import numpy as np
 import orjson
 
-from parsers.formats.json_documents import closes_object, field_of, json_document, opens_object, text_of_key
+from parsers.formats.json_documents import closes_object, field_of, first_value, item_marks, json_document, opens_object, text_of_key
 from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
 from parsers.formats.pages import PAGES, Unwrapped, Wrapper, to_utf8
 from parsers.formats.tails import tail_named
+
+_MOST_LINES = 200
+"""Lines in which items of lists are looked for."""
+
+_TELLING_LINES = 3
+"""Lines that show whether each is a document with a line of a log."""
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 
@@ -76,6 +82,25 @@ class JsonWrapper:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemWrapper:
+    """One item of a list, whatever stands before and behind it.
+
+    Lines are split at the mark before; an item is an object, or a pair of time and line.
+    """
+
+    name: str
+    mark: bytes
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        if not line.startswith(self.mark):
+            return Unwrapped(b"") if line.lstrip().startswith((b"{", b"[", b"]", b"}")) else None
+        value = first_value(line.decode("utf-8", "replace"))
+        if isinstance(value, list) and len(value) > 1 and all(isinstance(part, str) for part in value[:2]):
+            return Unwrapped(to_utf8(value[1].rstrip("\r\n")), to_utf8(value[0]))
+        return Unwrapped(orjson.dumps(value)) if isinstance(value, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
 class CsvWrapper:
     """The line is a column of a table.
 
@@ -122,7 +147,7 @@ def _as_record(document: dict[str, Any]) -> dict[str, Any]:
     stamp = _json_stamp(document)
     record: dict[str, Any] = {"timestamp": stamp.decode("utf-8", "replace")} if stamp is not None else {}
     record |= {key: value for part in (*inner, document) for key, value in part.items() if key not in roots}
-    line = next((text for path in envelope_fields("json", "line") if (text := text_of_key(document, path)) is not None), None)
+    line = _line_in(document)
     if line is not None and line not in record.values():
         record["message"] = line
     return record
@@ -181,6 +206,8 @@ def wrapper_named(name: str) -> Wrapper:
     if kind == "json":
         path, _, flag = rest.partition(":")
         return JsonWrapper(name, path, flag == "newline")
+    if kind == "items":
+        return ItemWrapper(name, rest.encode())
     if kind == "object":
         return ObjectWrapper(name, b"\t" * int(rest[1:]) if rest.startswith("t") else b" " * int(rest))
     if kind == "csv":
@@ -207,6 +234,39 @@ def likely_wrappers(lines: Sequence[bytes]) -> Iterable[str]:
     for wrapper in regex_wrappers():
         if sum(wrapper.regex.fullmatch(line) is not None for line in lines) >= enough:
             yield wrapper.name
+
+
+def item_mark(names: Sequence[str]) -> bytes:
+    """The beginning of items if a file is read item by item."""
+    wrapper = wrapper_named(names[0]) if names else None
+    return wrapper.mark if isinstance(wrapper, ItemWrapper) else b""
+
+
+def item_wrappers(sample: bytes) -> Iterator[str]:
+    """Name of the wrapper for lists whose items hold log lines."""
+    lines = [line for line in sample.split(b"\n", _MOST_LINES)[:_MOST_LINES] if line.lstrip()[:1] in (b"{", b"[")]
+    if not lines or any(_line_in(json_document(line)) is not None for line in lines[:_TELLING_LINES]):
+        return
+    counts = {mark: sum(_is_item(part) for line in lines for part in _parts(line, mark)) for mark in item_marks(sample)}
+    best = max(counts, key=lambda mark: counts[mark], default=b"")
+    if counts.get(best):
+        yield f"items:{best.decode()}"
+
+
+def _parts(line: bytes, mark: bytes) -> list[bytes]:
+    """A line split before each mark, without what stands before the first."""
+    return [mark + part for part in line.split(mark)[1:]]
+
+
+def _is_item(part: bytes) -> bool:
+    """Whether an item holds the line of a log."""
+    value = first_value(part.decode("utf-8", "replace"))
+    return isinstance(value, list) or _line_in(value) is not None
+
+
+def _line_in(document: Any) -> str | None:
+    """The line of a log in a document, None without."""
+    return next((text for path in envelope_fields("json", "line") if (text := text_of_key(document, path)) is not None), None)
 
 
 def _csv_candidates(header: bytes) -> Iterable[str]:

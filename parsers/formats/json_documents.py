@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -83,6 +84,29 @@ def _with_pairs_joined(value: Any) -> Any:
     if isinstance(value, dict):
         return {with_pairs_joined(name): _with_pairs_joined(item) for name, item in value.items()}
     return value
+
+
+_ITEM = re.compile(rb'(?<=[\[,}]) ?(\{"[^"\\\n]{1,60}": ?|\["(?=\d{19}"))')
+"""Beginning of an item in a list.
+
+Inside a text its quotes would be escaped.
+"""
+
+_MOST_ITEMS = 8
+
+
+def item_marks(sample: bytes) -> list[bytes]:
+    """Beginnings of items in lists, the most frequent first."""
+    counts = Counter(mark.rstrip() for mark in _ITEM.findall(sample))
+    return [mark for mark, _ in counts.most_common(_MOST_ITEMS)]
+
+
+def first_value(text: str) -> Any:
+    """The JSON value at a text's start, whatever follows; None without."""
+    try:
+        return _LENIENT.raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        return None
 
 
 def field_of(document: Any, path: str) -> Any:

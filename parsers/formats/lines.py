@@ -6,6 +6,7 @@ All later steps work on these arrays, whether the lines are plain, in another en
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,32 @@ def plain_lines(data: Buffer, offset: int, number: int, *, is_final: bool) -> Li
     lines = Lines(data, start, end, offsets, stop, np.arange(number, number + count, dtype=np.int64), number + whole, count > whole)
     _pass_zeros(lines, values)
     return lines
+
+
+def item_lines(data: Buffer, offset: int, number: int, mark: bytes, *, is_final: bool) -> Lines:
+    """Split at newlines and before each mark that begins an item.
+
+    A document of a whole export may be one line.
+    """
+    whole = plain_lines(data, offset, number, is_final=True)
+    places = np.fromiter((match.start() for match in re.finditer(re.escape(mark), bytes(data))), dtype=np.int64)
+    begins = whole.offset - offset
+    starts = np.union1d(begins, places)
+    if len(starts) > len(whole):
+        line = np.searchsorted(begins, starts, side="right") - 1
+        is_first = np.isin(starts, begins)
+        is_last = np.append(line[1:] != line[:-1], True)
+        following = np.append(starts[1:], 0)
+        whole = replace(
+            whole,
+            start=np.where(is_first, whole.start[line], starts),
+            end=np.where(is_last, whole.end[line], following),
+            offset=starts + offset,
+            stop=np.where(is_last, whole.stop[line], following + offset),
+            number=whole.number[line],
+            zeros={int(np.searchsorted(line, at)): count for at, count in whole.zeros.items()},
+        )
+    return whole.without_last() if whole.open_end and not is_final else whole
 
 
 def _newlines(values: npt.NDArray[np.uint8]) -> Ints:

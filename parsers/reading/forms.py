@@ -19,7 +19,7 @@ from parsers.excerpts.shapes import common_tail, learned_shape, usual_tail, wrap
 from parsers.formats.calendars import calendar_of
 from parsers.formats.cleaning import clean_line
 from parsers.formats.detection import NO_HEADER, FileFormat, detect_format, encoding_of
-from parsers.formats.envelopes import wrapper_named
+from parsers.formats.envelopes import item_mark, item_wrappers, wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES, layout_named
 from parsers.formats.pages import Unwrapped, code_wrappers, page_wrappers
@@ -114,9 +114,10 @@ def _score(part: bytes, layout: FileFormat, known: Catalogue) -> tuple[int, int,
 
 def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form of a sample, years aside."""
-    for name in page_wrappers(sample):
+    for name in (*page_wrappers(sample), *item_wrappers(sample)):
         inner = _peeled(sample, name)
-        detected = _best(inner, is_complete=is_complete) if len(inner) < len(sample) else ""
+        is_peeled = len(inner) < len(sample) or bool(item_mark((name,)))
+        detected = _best(inner, is_complete=is_complete) if is_peeled else ""
         if isinstance(detected, FileFormat):
             return replace(detected, wrappers=(name, *detected.wrappers))
     detected = detect_format(sample, is_complete=is_complete)
@@ -158,6 +159,8 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
 def _peeled(sample: bytes, name: str) -> bytes:
     """A sample without one envelope; lines that it parts are whole again."""
     wrapper, joined = wrapper_named(name), b""
+    if mark := item_mark((name,)):
+        sample = sample.replace(mark, b"\n" + mark)
     for line in sample.split(b"\n"):
         peeled = wrapper.peel(line) or Unwrapped(line)
         joined += peeled.line if peeled.is_partial else peeled.line + b"\n"

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.record_starts import excerpt_heads
-from parsers.formats.envelopes import without_envelopes
+from parsers.formats.envelopes import item_mark, without_envelopes
 from parsers.formats.layouts import HEADER_BYTES, MESSAGES
 from parsers.formats.lines import (
     ZERO_RUN_BYTES,
@@ -27,6 +27,7 @@ from parsers.formats.lines import (
     Ints,
     Lines,
     find_newline,
+    item_lines,
     plain_lines,
     record_starts,
     transcoded_lines,
@@ -195,6 +196,8 @@ class _Chunk:
 
     def _split(self, data: memoryview, offset: int, number: int, *, is_final: bool) -> Lines:
         encoding = self.context.format.encoding
+        if encoding == "utf-8" and (mark := item_mark(self.context.format.wrappers)):
+            return item_lines(data, offset, number, mark, is_final=is_final)
         if encoding == "utf-8":
             return plain_lines(data, offset, number, is_final=is_final)
         split_lines = wide_lines if width_of(encoding) > 1 else transcoded_lines

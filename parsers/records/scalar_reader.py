@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader, has_odd_time, with_times, without_program_errors
+from parsers.excerpts.excerpt_reader import MAX_TEXT, Excerpt, ExcerptReader, has_odd_time, with_times, without_program_errors
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.program_errors import program_error
 from parsers.formats.layouts import BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEADER, AnyLayout, Header
@@ -38,6 +38,7 @@ BAD_TIME = "bad timestamp"
 TORN = "torn line"
 CUT = "cut line"
 _LARGE_NUMBER = "number too large"
+TOO_LONG = f"beyond the first {MAX_TEXT} characters of a record"
 UNREAD_REQUEST = "request not understood"
 
 
@@ -136,6 +137,8 @@ class RecordReader:
 
     def _read_excerpts(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
         """Read all records of a text; one in a known layout as such."""
+        if len(text) > MAX_TEXT:
+            text, place = self._without_rest(text, place)
         known = self.context.format.layout_name != MESSAGES
         if not known and (ordinary := self._excerpts.ordinary(text)) is not None:
             if not self._is_quoted(ordinary):
@@ -152,6 +155,15 @@ class RecordReader:
             self._read_whole(text, place, stamp)
         else:
             self._keep_unknown(text, place, stamp)
+
+    def _without_rest(self, text: str, place: RecordSpan) -> tuple[str, RecordSpan]:
+        """The part of a long text that is searched; the rest is rejected where it has first words."""
+        head, rest = text[:MAX_TEXT], text[MAX_TEXT:]
+        length = min(len(head.encode("utf-8", "replace")), place.length)
+        if not self._excerpts.openings.places(rest):
+            return head, place
+        self.reject_headerless(RecordSpan(place.line, place.offset + length, place.length - length), TOO_LONG, rest)
+        return head, replace(place, length=length, shared=min(place.shared, length))
 
     def _is_one_record(self, text: str, header: Header) -> bool:
         """Whether one header, with a valid time, covers the text."""
