@@ -18,8 +18,8 @@ from parsers.excerpts.openings import Openings, openings_of
 from parsers.excerpts.program_errors import ERROR_REPORTED
 from parsers.excerpts.stamps import FoundStamp, first_stamp, is_clock, last_stamp
 from parsers.formats.cleaning import bare_end, clean_line, mark_of, split_escaped, unclosed_end, unescape_json
-from parsers.formats.envelopes import envelope_fields
-from parsers.formats.json_documents import json_document, text_of_key
+from parsers.formats.envelopes import texts_in
+from parsers.formats.json_documents import json_document
 from parsers.formats.layouts import Header, layout_named
 
 if TYPE_CHECKING:
@@ -71,6 +71,11 @@ class Excerpt(NamedTuple):
 def without_program_errors(excerpts: list[Excerpt]) -> list[Excerpt]:
     """Records of one text without the errors in the stacks of others."""
     return [excerpt for excerpt in excerpts if excerpt.match.event != ERROR_REPORTED] or excerpts
+
+
+def without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    """Records of one document, each once though several fields repeat it."""
+    return list({(excerpt.header.stamp, excerpt.header.message): excerpt for excerpt in reversed(excerpts)}.values())[::-1]
 
 
 @dataclass(slots=True)
@@ -168,7 +173,7 @@ class ExcerptReader:
         if document is None:
             return []
         stamp = first_stamp(text, 0, len(text))
-        for value in filter(None, (text_of_key(document, path) for path in envelope_fields("json", "line"))):
+        for value in filter(None, texts_in(document)):
             if excerpts := list(self._plain(value.split("\n"))):
                 return [excerpt._replace(header=_with_time(excerpt.header, stamp), first_line=0, last_line=last) for excerpt in excerpts]
         return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from parsers.formats.envelopes import likely_wrappers, wrapper_named
+from parsers.formats.envelopes import RECORD, likely_wrappers, wrapper_named
 from parsers.formats.layout_votes import Vote, vote
 from parsers.formats.layouts import MESSAGES, AnyLayout, begins_record, layout_named
 from parsers.formats.pages import Unwrapped, Wrapper
@@ -157,7 +157,8 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
         split = [part for line in inner for part in line.split(b"\n")]
         deeper, samples = _unwrapped(split, depth + 1)
         # A JSON document is a record, unless its field contains a line with its own header.
-        if samples.score > best.score or (not plain and 2 * samples.headers > best.headers):
+        holds_lines = not plain and name != RECORD and 2 * samples.headers > best.headers
+        if samples.score > best.score or holds_lines:
             names, best = (name, *deeper), samples
     return names, best
 

@@ -19,7 +19,16 @@ from typing import Any
 import numpy as np
 import orjson
 
-from parsers.formats.json_documents import closes_object, field_of, first_value, item_marks, json_document, opens_object, text_of_key
+from parsers.formats.json_documents import (
+    closes_object,
+    field_of,
+    first_value,
+    item_marks,
+    json_document,
+    lifted,
+    opens_object,
+    text_of_key,
+)
 from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
 from parsers.formats.pages import PAGES, Unwrapped, Wrapper, to_utf8
@@ -30,6 +39,9 @@ _MOST_LINES = 200
 
 _TELLING_LINES = 3
 """Lines that show whether each is a document with a line of a log."""
+
+RECORD = "record"
+"""Name of the wrapper for documents around those of programs."""
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 
@@ -111,13 +123,17 @@ class CsvWrapper:
     delimiter: str
     column: int
     stamp_column: int | None
+    columns: tuple[str, ...] = ()
+    """Names of the columns of a table of a program's fields; its rows are read as documents."""
 
     def peel(self, line: bytes) -> Unwrapped | None:
         try:
             row = next(csv.reader(io.StringIO(line.decode("utf-8", "replace"), newline=""), delimiter=self.delimiter))
         except (csv.Error, StopIteration):
             return None
-        if self.column >= len(row):
+        if self.columns and len(row) == len(self.columns):
+            return Unwrapped(orjson.dumps({name: value for name, value in zip(self.columns, row, strict=True) if value}))
+        if self.column >= len(row) or self.columns:
             return None
         at = self.stamp_column
         stamp = to_utf8(row[at]) if at is not None and at < len(row) and row[at] else None
@@ -140,29 +156,45 @@ class ObjectWrapper:
         return Unwrapped(orjson.dumps(_as_record(document)), _json_stamp(document)) if document is not None else None
 
 
+@dataclass(frozen=True, slots=True)
+class RecordWrapper:
+    """A platform's document around a program's, as one document."""
+
+    name: str = RECORD
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        document = json_document(line)
+        return Unwrapped(orjson.dumps(_as_record(document)), _json_stamp(document)) if document is not None else None
+
+
 def _as_record(document: dict[str, Any]) -> dict[str, Any]:
-    """A document with the fields of its known inner objects, time first."""
-    roots = _data()["json"]["roots"]
-    inner = [document[root] for root in roots if root and isinstance(document.get(root), dict)]
-    stamp = _json_stamp(document)
-    record: dict[str, Any] = {"timestamp": stamp.decode("utf-8", "replace")} if stamp is not None else {}
-    record |= {key: value for part in (*inner, document) for key, value in part.items() if key not in roots}
-    line = _line_in(document)
-    if line is not None and line not in record.values():
-        record["message"] = line
-    return record
+    """A document with the fields of its known inner objects, time first.
+
+    If its line is a document, too, that is the record.
+    """
+    stamp, line = _stamp_in(document), _line_in(document)
+    timed: dict[str, Any] = {"timestamp": str(stamp) if isinstance(stamp, int) else stamp} if stamp is not None else {}
+    inner = json_document(line) if line is not None else None
+    if inner is not None:
+        return inner if _json_stamp(inner) is not None else timed | inner
+    record = timed | lifted(document, _data()["json"]["roots"])
+    if line is None or _is_recorded(record):
+        return record
+    return {name: value for name, value in record.items() if value != line} | {"message": line}
+
+
+def _stamp_in(document: dict[str, Any] | None) -> str | int | float | None:
+    """The time of a document, as it stands there."""
+    for path in envelope_fields("json", "stamp"):
+        value = field_of(document, path)
+        if isinstance(value, str | float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63):
+            return value
+    return None
 
 
 def _json_stamp(document: dict[str, Any] | None) -> bytes | None:
-    for path in envelope_fields("json", "stamp"):
-        value = field_of(document, path)
-        if isinstance(value, str):
-            return to_utf8(value)
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
-            return str(value).encode()
-        if isinstance(value, float):
-            return f"{value:.6f}".encode()
-    return None
+    value = _stamp_in(document)
+    return None if value is None else to_utf8(f"{value:.6f}" if isinstance(value, float) else str(value))
 
 
 @lru_cache(maxsize=1)
@@ -206,6 +238,8 @@ def wrapper_named(name: str) -> Wrapper:
     if kind == "json":
         path, _, flag = rest.partition(":")
         return JsonWrapper(name, path, flag == "newline")
+    if kind == RECORD:
+        return RecordWrapper()
     if kind == "items":
         return ItemWrapper(name, rest.encode())
     if kind == "object":
@@ -213,6 +247,9 @@ def wrapper_named(name: str) -> Wrapper:
     if kind == "csv":
         delimiter, column, stamp = rest.split(":")
         return CsvWrapper(name, "\t" if delimiter == "tab" else delimiter, int(column), int(stamp) if stamp else None)
+    if kind == "row":
+        delimiter, _, columns = rest.partition(":")
+        return CsvWrapper(name, "\t" if delimiter == "tab" else delimiter, 0, None, tuple(columns.split("|")))
     return next(wrapper for wrapper in regex_wrappers() if wrapper.name == name)
 
 
@@ -228,6 +265,8 @@ def likely_wrappers(lines: Sequence[bytes]) -> Iterable[str]:
                     str(text_of_key(line_document, path)).endswith("\n") for line in lines[:3] if (line_document := json_document(line))
                 )
                 yield f"json:{path}:newline" if newline else f"json:{path}"
+        if any(isinstance(value, dict | list) for value in document.values()) or _line_in(document) is not None:
+            yield RECORD
     elif lines:
         yield from _csv_candidates(lines[0])
     enough = max(1, len(lines) // 3)
@@ -245,7 +284,7 @@ def item_mark(names: Sequence[str]) -> bytes:
 def item_wrappers(sample: bytes) -> Iterator[str]:
     """Name of the wrapper for lists whose items hold log lines."""
     lines = [line for line in sample.split(b"\n", _MOST_LINES)[:_MOST_LINES] if line.lstrip()[:1] in (b"{", b"[")]
-    if not lines or any(_line_in(json_document(line)) is not None for line in lines[:_TELLING_LINES]):
+    if not lines or any(_has_message(json_document(line) or {}) for line in lines[:_TELLING_LINES]):
         return
     counts = {mark: sum(_is_item(part) for line in lines for part in _parts(line, mark)) for mark in item_marks(sample)}
     best = max(counts, key=lambda mark: counts[mark], default=b"")
@@ -261,24 +300,44 @@ def _parts(line: bytes, mark: bytes) -> list[bytes]:
 def _is_item(part: bytes) -> bool:
     """Whether an item holds the line of a log."""
     value = first_value(part.decode("utf-8", "replace"))
-    return isinstance(value, list) or _line_in(value) is not None
+    return isinstance(value, list) or (isinstance(value, dict) and _has_message(value))
+
+
+def _has_message(document: dict[str, Any]) -> bool:
+    """Whether a document holds the line of a log, or a program's record."""
+    return _line_in(document) is not None or _is_recorded(_as_record(document))
+
+
+def _is_recorded(record: dict[str, Any]) -> bool:
+    return any(isinstance(record.get(name), str) for name in ("message", "msg"))
+
+
+def texts_in(document: Any) -> Iterator[str]:
+    """Texts of a document that may be the line of a log, the likeliest first."""
+    for root in _data()["json"]["roots"] if isinstance(document, dict) else ():
+        inner = field_of(document, root) if root else document
+        if isinstance(inner, dict):
+            yield from (text for name in _data()["json"]["line"] if (text := text_of_key(inner, name)) is not None)
 
 
 def _line_in(document: Any) -> str | None:
-    """The line of a log in a document, None without."""
-    return next((text for path in envelope_fields("json", "line") if (text := text_of_key(document, path)) is not None), None)
+    return next(texts_in(document), None)
 
 
 def _csv_candidates(header: bytes) -> Iterable[str]:
     text = header.decode("utf-8", "replace").lstrip("\ufeff").strip()
     for delimiter in (",", ";", "\t"):
-        names = [name.strip().strip('"').lower() for name in text.split(delimiter)]
+        columns = [name.strip().strip('"') for name in text.split(delimiter)]
+        names = [name.lower() for name in columns]
+        mark = "tab" if delimiter == "\t" else delimiter
         if len(names) == 1 and (delimiter != "," or names[0] not in envelope_fields("csv", "line")):
             continue
         stamp = next((names.index(name) for name in envelope_fields("csv", "stamp") if name in names), "")
         for name in envelope_fields("csv", "line"):
             if name in names:
-                yield f"csv:{'tab' if delimiter == chr(9) else delimiter}:{names.index(name)}:{stamp}"
+                yield f"csv:{mark}:{names.index(name)}:{stamp}"
+        if len(names) > 1 and not set(names).isdisjoint(envelope_fields("csv", "line")):
+            yield f"row:{mark}:{'|'.join(columns)}"
 
 
 class _Taker:

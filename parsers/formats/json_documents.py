@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -125,6 +126,44 @@ def text_of_key(document: Any, path: str) -> str | None:
     if isinstance(value, list) and value and all(isinstance(byte, int) and 0 <= byte <= 0xFF for byte in value):
         return bytes(value).decode("utf-8", "replace")
     return value if isinstance(value, str) else None
+
+
+_VALUE_KINDS = ("stringValue", "intValue", "boolValue", "doubleValue", "arrayValue")
+"""Names of a value by its kind, as OpenTelemetry writes it."""
+
+
+def lifted(document: dict[str, Any], roots: Sequence[str]) -> dict[str, Any]:
+    """The fields of a document with those of its known inner objects.
+
+    A field of the outer one counts more.
+    """
+    fields: dict[str, Any] = {}
+    for root in roots:
+        inner = _object_of(document.get(root))
+        if inner is not None:
+            fields |= lifted(inner, roots)
+    own = {name: value for name, value in document.items() if name not in roots or _object_of(value) is None}
+    if "short_message" in own:  # GELF marks fields of the program so
+        own = {name.removeprefix("_"): value for name, value in own.items()}
+    return fields | own
+
+
+def _object_of(value: Any) -> dict[str, Any] | None:
+    """An inner object; lists of keys and values, and of one value each, become objects."""
+    if isinstance(value, dict):
+        pairs = value.get("kvlistValue")
+        if isinstance(pairs, dict):
+            return _object_of(pairs.get("values"))
+        return {name: item[0] if isinstance(item, list) and len(item) == 1 else item for name, item in value.items()}
+    if isinstance(value, list) and value and all(isinstance(item, dict) and item.keys() >= {"key", "value"} for item in value):
+        return {str(item["key"]): _plain_value(item["value"]) for item in value}
+    return None
+
+
+def _plain_value(value: Any) -> Any:
+    kind = next((kind for kind in _VALUE_KINDS if isinstance(value, dict) and kind in value), None)
+    plain = value if kind is None else value[kind]
+    return int(plain) if kind == "intValue" and isinstance(plain, str) and plain.isdecimal() else plain
 
 
 _OPENS = re.compile(r"^( *|\t*)(?:\"[^\"\n]*\": ?)?\{\r?$", re.MULTILINE)

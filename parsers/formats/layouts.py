@@ -26,6 +26,7 @@ _LEVEL_NUMBERS = {
     **dict(enumerate(("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG"))),  # syslog, librdkafka
 }
 """Levels that are numbers."""
+_LEVEL_DIGITS = 2
 _LEVEL_NAMES = {
     **dict.fromkeys(("WARNING", "Warning", "4"), "WARN"),
     **dict.fromkeys(("SEVERE", "Error", "3"), "ERROR"),
@@ -390,6 +391,8 @@ class JsonLayout:
 
 def _level_name(value: Any) -> str | None:
     """A level by its name or number."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _LEVEL_DIGITS:
+        value = int(value)
     if isinstance(value, int):
         return _LEVEL_NUMBERS.get(value)
     return _LEVEL_NAMES.get(value.upper(), value.upper()) if isinstance(value, str) else None
@@ -405,7 +408,7 @@ def _json_stamp(value: Any) -> str | None:
     if isinstance(value, int):
         return _millis(_in_millis(value))
     if isinstance(value, float):
-        return _millis(value * 1000)
+        return _millis(round(value * 1_000_000) // 1000) if abs(value) < _MILLIS_END else _NO_TIME
     return value if isinstance(value, str) and any(map(str.isdecimal, value)) else None  # without a digit it was made unreadable
 
 
@@ -416,8 +419,8 @@ def _in_millis(value: int) -> int:
     return value // 10**6 if value > 10**17 else value // 1000 if value > 10**14 else value
 
 
-def _millis(value: float) -> str:
-    return str(int(value)) if 0 <= value < _MILLIS_END else _NO_TIME
+def _millis(value: int) -> str:
+    return str(value) if 0 <= value < _MILLIS_END else _NO_TIME
 
 
 AnyLayout = Layout | JsonLayout

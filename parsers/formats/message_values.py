@@ -22,7 +22,7 @@ ABSENT = "<nil>"
 UNPRINTED = "(not printed)"
 """Text for an error that a logger prints as an empty object."""
 
-_CONTAINERS = ("extra", "fields", "context", "meta", "payload", "log")
+_CONTAINERS = ("extra", "fields", "context", "meta", "payload", "log", "attributes")
 """Objects in which loggers keep the fields of a message."""
 
 _NAMED = re.compile(r"\{([\w.]+)\}")

@@ -25,6 +25,10 @@ _PROCESS = re.compile(rb"(?P<time>\d\d:\d\d:\d\d(?: [AP]M)?) [\w-]+\.\d+ +\| (?P
 _PROCESS_HEAD = re.compile(rb"^\d\d:\d\d:\d\d(?: [AP]M)? [\w-]+\.\d+ +\| [^\n]*\):\r?$", re.MULTILINE)
 """A line of foreman that is only the head of a record."""
 
+_HASH = re.compile(rb"(?:\[\d+\] [^\s:]+: )?\[+(?P<stamp>\d{10}\.\d+)(?:, ?\{[^{}\n]*\}\])?, ?(?P<hash>\{.*\})\]\s*")
+_HASHES = re.compile(rb"^(?:\[\d+\] [^\s:]+: )?\[+\d{10}\.\d+(?:, ?\{[^{}\n]*\}\])?, ?\{\"", re.MULTILINE)
+_ARROW = re.compile(rb'(?<!\\)" ?=> ?')
+
 _MOST_LINES = 200
 """Lines in which values behind messages are looked for."""
 _HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
@@ -205,6 +209,20 @@ class NestWrapper:
 
 
 @dataclass(frozen=True, slots=True)
+class HashWrapper:
+    """A document with arrows for colons, behind its time.
+
+    Fluent Bit's stdout plugin prints records so, with number and tag before.
+    """
+
+    name: str = "hash"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        match = _HASH.fullmatch(line)
+        return None if match is None else Unwrapped(_ARROW.sub(b'":', match["hash"]), match["stamp"])
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessWrapper:
     """Time and process, which foreman puts before each line.
 
@@ -247,6 +265,7 @@ PAGES: dict[str, Wrapper] = {
         RichTextWrapper(),
         NestWrapper(),
         ProcessWrapper(),
+        HashWrapper(),
     )
 }
 
@@ -268,6 +287,8 @@ def code_wrappers(sample: bytes) -> Iterator[str]:
     yield from (name for name, code in (("percent", _PERCENT), ("escaped", _ESCAPE)) if _is_coded(sample, code))
     if _NEST.search(sample) is not None or any(_VALUED.match(line) is not None for line in sample.split(b"\n", _MOST_LINES)):
         yield "nest_values"
+    if _HASHES.search(sample) is not None:
+        yield "hash"
     if _PROCESS_HEAD.search(sample) is not None:
         yield "process"
     if any(_goes_on(*pair) for pair in pairwise(sample.split(b"\n"))):

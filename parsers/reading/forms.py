@@ -133,16 +133,17 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     before = _read(part, detected, known) if isinstance(detected, FileFormat) else _Yield(0, 0, 0, 0)
     if not before.recognised or (b"\n " in part and len(part) <= _SMALL_BYTES):
         opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, detected))))
-    if not opened:
+    inner_forms = _indented(part, detected)
+    if not opened and (before.recognised or not inner_forms):
         return _unread(sample, detected, known, is_complete=is_complete)
     # Inside tags, a first line that looks like no record may be one.
     counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, detected)) else before
-    if not _is_doubtful(len(part), opened, counted) or (_is_clean(before) and _has_all(part, detected, known)):
+    if opened and (not _is_doubtful(len(part), opened, counted) or (_is_clean(before) and _has_all(part, detected, known))):
         return _directed(detected, before)
     # A time may have been mistaken for an envelope; then only the messages can decide.
     bases = (detected, "") if isinstance(detected, FileFormat) and detected.wrappers and not before.timed else (detected,)
     forms = [form for base in bases if (form := _learned(part, base, known, is_complete=is_complete)) is not None]
-    forms += _indented(part, detected)
+    forms = [*(form for form in inner_forms if not form.shape), *forms, *(form for form in inner_forms if form.shape)]
     if not forms:
         return _unread(sample, detected, known, is_complete=is_complete)
     after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda pair: pair[0][:2])

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from parsers.excerpts.excerpt_reader import MAX_TEXT, Excerpt, ExcerptReader, has_odd_time, with_times, without_program_errors
+from parsers.excerpts.excerpt_reader import (
+    MAX_TEXT,
+    Excerpt,
+    ExcerptReader,
+    has_odd_time,
+    with_times,
+    without_program_errors,
+    without_repeats,
+)
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.program_errors import program_error
+from parsers.formats.json_documents import json_document
 from parsers.formats.layouts import BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEADER, AnyLayout, Header
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.timestamps import CALENDAR_US, read_epoch, read_iso
@@ -149,6 +158,8 @@ class RecordReader:
             self._read_whole(text, place, stamp)
             return
         excerpts = without_program_errors(with_times(self._excerpts.read(text), header))
+        if len(excerpts) > 1 and json_document(text) is not None:
+            excerpts = without_repeats(excerpts)
         if excerpts:
             self._keep_excerpts(text, place, stamp, excerpts)
         elif known and header is not None:
@@ -157,7 +168,10 @@ class RecordReader:
             self._keep_unknown(text, place, stamp)
 
     def _without_rest(self, text: str, place: RecordSpan) -> tuple[str, RecordSpan]:
-        """The part of a long text that is searched; the rest is rejected where it has first words."""
+        """The part of a long text that is searched.
+
+        The rest is rejected if it has first words.
+        """
         head, rest = text[:MAX_TEXT], text[MAX_TEXT:]
         length = min(len(head.encode("utf-8", "replace")), place.length)
         if not self._excerpts.openings.places(rest):
