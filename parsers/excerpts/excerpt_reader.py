@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import orjson
+
 from parsers.excerpts.leads import Leads, level_in
 from parsers.excerpts.openings import Openings, openings_of
 from parsers.excerpts.program_errors import ERROR_REPORTED
 from parsers.excerpts.stamps import FoundStamp, first_stamp, is_clock, last_stamp
 from parsers.formats.cleaning import bare_end, clean_line, mark_of, split_escaped, unclosed_end, unescape_json
-from parsers.formats.envelopes import texts_in
+from parsers.formats.envelopes import as_record, texts_in
 from parsers.formats.json_documents import json_document
 from parsers.formats.layouts import Header, layout_named
 
@@ -48,6 +50,9 @@ _EDGE = 80
 """Characters on each side of a line's end that may hold first words."""
 
 _QUOTE_END = re.compile(r"(?<!\\)\"(?=\s*[,}\]]|$)")
+_TIME_KEY = re.compile(r"(?<![A-Za-z])@?(?:time|timestamp|ts|date|datetime)[\"'\\]{0,3} ?(?:=>?|:) ?[\"'\\]{0,3}$", re.ASCII)
+"""Name of a pair whose value is the time of its line."""
+
 _MAX_BREAKS = 6
 """Ends of lines at which a message that was spread over lines may end."""
 
@@ -75,7 +80,12 @@ def without_program_errors(excerpts: list[Excerpt]) -> list[Excerpt]:
 
 def without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
     """Records of one document, each once though several fields repeat it."""
-    return list({(excerpt.header.stamp, excerpt.header.message): excerpt for excerpt in reversed(excerpts)}.values())[::-1]
+    kept: dict[tuple[str, str | None], Excerpt] = {}
+    for excerpt in excerpts:
+        message, stamp = excerpt.header.message, excerpt.header.stamp
+        if (message, stamp) not in kept and (stamp is not None or all(message != known for known, _ in kept)):
+            kept[message, stamp] = excerpt
+    return list(kept.values())
 
 
 @dataclass(slots=True)
@@ -159,10 +169,12 @@ class ExcerptReader:
         for glue in ("", " ") if len(parts) > 1 else ("",):
             whole = glue.join(parts)
             for text in dict.fromkeys((whole, unescape_json(whole))):
-                header = layout_named("json").read(_braced(text))
-                match = self.catalogue.match(header.logger, header.message) if header is not None else None
-                if header is not None and match is not None:
-                    return [Excerpt(header, match, 0, len(lines) - 1, "", "", "")]
+                braced = _braced(text)
+                for document in dict.fromkeys((braced, _as_inner(braced))):
+                    header = layout_named("json").read(document)
+                    match = self.catalogue.match(header.logger, header.message) if header is not None else None
+                    if header is not None and match is not None:
+                        return [Excerpt(header, match, 0, len(lines) - 1, "", "", "")]
                 if excerpts := self._in_field(_braced(text), len(lines) - 1):
                     return excerpts
         return []
@@ -386,16 +398,24 @@ def _braced(text: str) -> str:
     return "{" + text[key.start() : text.rfind("}") + 1] if key is not None else ""
 
 
+def _as_inner(text: str) -> str:
+    """The document of a program inside another one, as one document."""
+    document = json_document(text)
+    return text if document is None else orjson.dumps(as_record(document)).decode("utf-8", "replace")
+
+
 def _stamp(behind: str, pending: str) -> tuple[FoundStamp, str] | None:
     """The time of a message with none before it, and its text.
 
     It stands on earlier lines, or in fields behind the message.
     """
+    after = first_stamp(behind, 0, len(behind))
+    if after is not None and _TIME_KEY.search(behind[: after.begin]) is not None:
+        return after, behind
     stamp = last_stamp(pending, 0, len(pending)) if pending else None
     if stamp is not None:
         return stamp, pending
-    stamp = first_stamp(behind, 0, len(behind)) if '"' in behind[:4] else None
-    return (stamp, behind) if stamp is not None else None
+    return (after, behind) if after is not None and '"' in behind[:4] else None
 
 
 def _named(logger: re.Match[str]) -> str:

@@ -153,7 +153,7 @@ class ObjectWrapper:
     def peel(self, line: bytes) -> Unwrapped | None:
         text = line.strip()
         document = json_document(text[text.find(b"{") :]) if text.endswith((b"}", b"},")) and b"{" in text else None
-        return Unwrapped(orjson.dumps(_as_record(document)), _json_stamp(document)) if document is not None else None
+        return Unwrapped(orjson.dumps(as_record(document)), _json_stamp(document)) if document is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +164,10 @@ class RecordWrapper:
 
     def peel(self, line: bytes) -> Unwrapped | None:
         document = json_document(line)
-        return Unwrapped(orjson.dumps(_as_record(document)), _json_stamp(document)) if document is not None else None
+        return Unwrapped(orjson.dumps(as_record(document)), _json_stamp(document)) if document is not None else None
 
 
-def _as_record(document: dict[str, Any]) -> dict[str, Any]:
+def as_record(document: dict[str, Any]) -> dict[str, Any]:
     """A document with the fields of its known inner objects, time first.
 
     If its line is a document, too, that is the record.
@@ -305,7 +305,7 @@ def _is_item(part: bytes) -> bool:
 
 def _has_message(document: dict[str, Any]) -> bool:
     """Whether a document holds the line of a log, or a program's record."""
-    return _line_in(document) is not None or _is_recorded(_as_record(document))
+    return _line_in(document) is not None or _is_recorded(as_record(document))
 
 
 def _is_recorded(record: dict[str, Any]) -> bool:

@@ -366,7 +366,9 @@ class JsonLayout:
         message, level, logger = header_fields["message"], _level_name(header_fields["level"]), header_fields["logger"]
         if not isinstance(message, str):
             return None
-        stamp = _json_stamp(header_fields["stamp"])
+        stamp = _json_stamp(_seconds_and_nanos(document) if header_fields["stamp"] is None else header_fields["stamp"])
+        if level is None and "@t" in document:
+            level = "INFO"  # Serilog's compact form leaves it out
         whole_message = with_keys(self.structured, message, document)
         if (whole_message is None and (logger is None or level is None)) or (level is None and stamp is None):
             return None  # without the name of a logger or a level only the message could identify it
@@ -396,6 +398,12 @@ def _level_name(value: Any) -> str | None:
     if isinstance(value, int):
         return _LEVEL_NUMBERS.get(value)
     return _LEVEL_NAMES.get(value.upper(), value.upper()) if isinstance(value, str) else None
+
+
+def _seconds_and_nanos(document: dict[str, Any]) -> dict[str, Any] | None:
+    """The time of Google Cloud's layout for Java, in two fields."""
+    seconds = document.get("timestampSeconds")
+    return None if seconds is None else {"epochSecond": seconds, "nanoOfSecond": document.get("timestampNanos", 0)}
 
 
 def _json_stamp(value: Any) -> str | None:

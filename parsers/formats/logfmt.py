@@ -1,7 +1,7 @@
 """Records of keys and values: logfmt, and logrus' form for terminals.
 
 `time="…" level=info msg="…" key=value`, or `INFO[0042] message   key=value`, whose number counts seconds since the program
-started. Either becomes a document with the message and the values beside it.
+started, unless its time stands there. Either becomes a document with the message and the values beside it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from typing import Any
 
 import orjson
 
-_PAIR = re.compile(r'([A-Za-z_@][\w.@-]{0,63})=("(?:[^"\\\n]|\\.)*"|[^\s"]\S*|)(?=\s|$)', re.ASCII)
-_BEGINS = re.compile(r"(?:time|ts|level|lvl|msg)=", re.ASCII)
-_TERMINAL = re.compile(r"(?P<level>TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d{1,9}\]\s{1,4}", re.ASCII)
+_PAIR = re.compile(r"""([A-Za-z_@][\w.@-]{0,63})=("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\s"']\S*|)(?=\s|$)""", re.ASCII)
+_BEGINS = re.compile(r"(?:time|timestamp|ts|t|level|lvl|msg|event|logger|caller)=", re.ASCII)
+_TERMINAL = re.compile(
+    r"(?P<level>TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[(?:\d{1,9}|(?P<time>\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d)))\]\s{1,4}",
+    re.ASCII,
+)
+_MESSAGE_KEYS = ("msg", "message", "event")
 _LEVELS = {"TRAC": "TRACE", "DEBU": "DEBUG", "ERRO": "ERROR", "FATA": "FATAL", "PANI": "FATAL"}
 _FIRST_KEY = re.compile(r"\s+(?=[A-Za-z_][\w.-]{0,63}=)", re.ASCII)
 HEAD = re.compile(rf"(?:{_BEGINS.pattern}|(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d)", re.ASCII)
@@ -28,7 +32,7 @@ def logfmt_document(text: str) -> dict[str, Any] | None:
     if _BEGINS.match(line) is None:
         return None
     pairs = _pairs(line, 0)
-    return pairs if pairs and "msg" in pairs else None
+    return pairs if pairs and not pairs.keys().isdisjoint(_MESSAGE_KEYS) else None
 
 
 def split_pairs(line: str) -> tuple[str, dict[str, Any] | None]:
@@ -50,7 +54,8 @@ def _of_terminal(line: str, head: re.Match[str]) -> dict[str, Any] | None:
     pairs = _pairs(line, key.end()) if key is not None else {}
     if pairs is None or not message:
         return None
-    return {**pairs, "level": _LEVELS.get(head["level"], head["level"]), "msg": message}
+    timed = {"time": head["time"]} if head["time"] else {}
+    return {**pairs, **timed, "level": _LEVELS.get(head["level"], head["level"]), "msg": message}
 
 
 def _pairs(line: str, at: int) -> dict[str, Any] | None:
@@ -60,15 +65,17 @@ def _pairs(line: str, at: int) -> dict[str, Any] | None:
         pair = _PAIR.match(line, at)
         if pair is None:
             return None
-        pairs.setdefault(pair[1], _value(pair[2]))
+        pairs.setdefault(pair[1], plain_value(pair[2]))
         at = pair.end()
         while at < len(line) and line[at].isspace():
             at += 1
     return pairs
 
 
-def _value(text: str) -> str:
+def plain_value(text: str) -> str:
     """A value without its quotes, which are mostly like JSON's."""
+    if text.startswith("'"):  # as Python's repr writes it
+        return re.sub(r"\\(['\\])", r"\1", text[1:-1])
     if not text.startswith('"'):
         return text
     try:

@@ -80,7 +80,8 @@ def with_keys(structures: Sequence[Structure], message: str, document: Mapping[s
 def with_text_keys(structures: Sequence[Structure], text: str) -> str | None:
     """The message with keys that a text form has behind it, else None.
 
-    zap's console encoder has a JSON document behind a tab; zerolog's console writer and slog's handlers have pairs.
+    zap's console encoder has a JSON document behind a tab; zerolog's console writer and slog's handlers have pairs, bunyan's command
+    line has them in brackets.
     """
     line = text.partition("\n")[0].rstrip()
     head, mark, rest = line.partition("\t{")
@@ -88,6 +89,10 @@ def with_text_keys(structures: Sequence[Structure], text: str) -> str | None:
         message, document = head.rpartition("\t")[2], json_document(f"{{{rest}")
     else:
         message, document = logfmt.split_pairs(_CALLER.sub("", line))
+    behind = _IN_BRACKETS.fullmatch(line)
+    if behind is not None:
+        pairs = (pair.partition("=") for pair in _SEPARATED.split(behind["pairs"]))
+        return with_keys(structures, behind["message"], {key: logfmt.plain_value(value) for key, _, value in pairs})
     known = document is not None and any(message in structure.messages for structure in structures)
     return with_keys(structures, message, document) if known and document is not None else None
 
@@ -114,6 +119,9 @@ LINES_BELOW_MAX = 200
 """Lines below a message that are searched for its keys."""
 
 _PAIR_BELOW = re.compile(r" {4}(?P<key>[\w.]{1,60}): (?P<value>\S.*)", re.ASCII)
+
+_IN_BRACKETS = re.compile(r"(?P<message>\[\w+\] [^=\n]*?) \((?P<pairs>[A-Za-z_]\w*=[^\n]*)\)", re.ASCII)
+_SEPARATED = re.compile(r", (?=[A-Za-z_]\w*=)", re.ASCII)
 
 _CALLER = re.compile(r"^\S+:\d+ > ", re.ASCII)
 """Place in the source, as zerolog's console writer has it before a message."""

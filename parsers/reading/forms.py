@@ -19,7 +19,7 @@ from parsers.excerpts.shapes import common_tail, learned_shape, usual_tail, wrap
 from parsers.formats.calendars import calendar_of
 from parsers.formats.cleaning import clean_line
 from parsers.formats.detection import NO_HEADER, FileFormat, detect_format, encoding_of
-from parsers.formats.envelopes import item_mark, item_wrappers, wrapper_named
+from parsers.formats.envelopes import RECORD, item_mark, item_wrappers, wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES, layout_named
 from parsers.formats.pages import Unwrapped, code_wrappers, page_wrappers
@@ -61,11 +61,17 @@ def choose_form(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form that reads most records, or the reason why none does."""
     detected = _best(sample, is_complete=is_complete)
     if detected != "binary":
-        detected = _improved(sample, detected, code_wrappers(_whole_lines(sample)), is_complete=is_complete)
+        names = [*code_wrappers(_whole_lines(sample)), *([RECORD] if _is_of_documents(detected) else [])]
+        detected = _improved(sample, detected, names, is_complete=is_complete)
         detected = _improved(_whole_lines(sample, _TAILED_BYTES), detected, _tails(sample, detected), is_complete=is_complete)
     if isinstance(detected, str):
         return detected
     return replace(detected, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), detected))) else detected
+
+
+def _is_of_documents(layout: FileFormat | str) -> bool:
+    """Whether each line is a document, which may be around another."""
+    return isinstance(layout, FileFormat) and layout.layout_name == "json" and not layout.wrappers
 
 
 def _tails(sample: bytes, layout: FileFormat | str) -> list[str]:

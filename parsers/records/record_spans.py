@@ -14,7 +14,7 @@ from parsers.arrow_arrays import names_of_codes as picked_names
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.record_starts import opening_places
 from parsers.formats.detection import NO_HEADER
-from parsers.formats.layouts import HEADER_BYTES, MESSAGES
+from parsers.formats.layouts import HEADER_BYTES, LOGFMT, MESSAGES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, failure_reason
 from parsers.records.record_matching import MAX_FOLDS
@@ -153,11 +153,17 @@ def reject_headerless(raw: bytes, place: RecordSpan, records: RecordReader, pref
         records.reject_headerless(place, NO_HEADER, records.decode(raw))
 
 
+_PADDING = b"  "
+"""Blanks with which logrus fills up a message on a terminal."""
+
+
 def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
     """Flag records that contain a literal of the catalogue, or that speak of groups."""
     data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
     if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
         return np.ones(len(starts), dtype=bool)  # escapes may hide a literal
+    if records.context.format.layout_name == LOGFMT and bytes(data).find(_PADDING) >= 0:
+        return np.ones(len(starts), dtype=bool)  # so do blanks between a message and its values
     flags_by_record = prefilter.spoken(data, starts - starts[0], units.lines.end[units.first] - starts[0])
     flags_by_record[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
     return flags_by_record
