@@ -69,6 +69,10 @@ class Openings:
         """Whether a message contains an entry's rare fixed words."""
         return any(len(words) >= _TELLING_WORDS for words in self._catalogue.words_in(message))
 
+    def is_in_lower_case(self, text: str) -> bool:
+        """Whether a text has first words of messages, all in small letters."""
+        return any(words.lower() in text for words in self._texts if len(words) >= _FOLLOWING)
+
     @cached_property
     def _bytes_for_long(self) -> ahocorasick_rs.BytesAhoCorasick:
         return ahocorasick_rs.BytesAhoCorasick(self._in_bytes, implementation=ahocorasick_rs.Implementation.DFA)

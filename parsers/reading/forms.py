@@ -64,9 +64,24 @@ def choose_form(sample: bytes, *, is_complete: bool) -> FileFormat | str:
         names = [*code_wrappers(_whole_lines(sample)), *([RECORD] if _is_of_documents(detected) else [])]
         detected = _improved(sample, detected, names, is_complete=is_complete)
         detected = _improved(_whole_lines(sample, _TAILED_BYTES), detected, _tails(sample, detected), is_complete=is_complete)
+    if reason := _reason_of_case(_whole_lines(sample), detected):
+        return reason
     if isinstance(detected, str):
         return detected
     return replace(detected, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), detected))) else detected
+
+
+def _reason_of_case(part: bytes, layout: FileFormat | str) -> str | None:
+    """Why a log is not read whose writer changed the case of all letters.
+
+    Its wordings might still be told, but no name in it is what it was.
+    """
+    text = _text(part, layout)
+    case = "upper" if text.isupper() else "lower" if text.islower() else None
+    known = catalogue()
+    if case is None or (isinstance(layout, FileFormat) and _score(part, layout, known)[0]):
+        return None
+    return f"not read: all letters are in {case} case, also those of names" if openings_of(known).is_in_lower_case(text.lower()) else None
 
 
 def _is_of_documents(layout: FileFormat | str) -> bool:

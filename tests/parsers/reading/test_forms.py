@@ -76,3 +76,23 @@ def test_records_from_the_newest_on_are_put_in_order(tmp_path: Path) -> None:
         rows.sort(key=lambda row: (row["file_time_max_at"], row["byte_offset"]))
         orders.append([(row["at"], row["message"]) for row in rows])
     assert orders[0] == orders[1]
+
+
+CLIENT = (
+    b"2026-11-21 09:07:55,040 INFO [main] o.a.k.c.c.internals.ConsumerCoordinator - [Consumer clientId=app-1, groupId=orders] "
+    b"Attempt to heartbeat failed since group is rebalancing\n"
+)
+LIBRDKAFKA = b"%4|1795252075.040|MAXPOLL|app#consumer-1| [thrd:main]: Application maximum poll interval (300000ms) exceeded by 255ms\n"
+
+
+@pytest.mark.parametrize("line", [LINE, CLIENT, LIBRDKAFKA])
+@pytest.mark.parametrize("case", ["upper", "lower"])
+def test_a_log_whose_letters_have_lost_their_case_is_told(line: bytes, case: str) -> None:
+    text = line * 3
+
+    assert choose_form(getattr(text, case)(), is_complete=True) == f"not read: all letters are in {case} case, also those of names"
+
+
+@pytest.mark.parametrize("text", [b"2026-11-21 09:07:55 info all is well\n", b"SOME NOTES\n", b"12 34\n"])
+def test_other_texts_in_one_case_are_not_told_as_such(text: bytes) -> None:
+    assert "case" not in str(choose_form(text * 3, is_complete=True))
