@@ -96,3 +96,16 @@ def test_a_log_whose_letters_have_lost_their_case_is_told(line: bytes, case: str
 @pytest.mark.parametrize("text", [b"2026-11-21 09:07:55 info all is well\n", b"SOME NOTES\n", b"12 34\n"])
 def test_other_texts_in_one_case_are_not_told_as_such(text: bytes) -> None:
     assert "case" not in str(choose_form(text * 3, is_complete=True))
+
+
+def test_what_redpanda_says_of_groups_is_listed_as_unknown(tmp_path: Path) -> None:
+    lines = (
+        b"INFO  2026-11-21 09:07:55,040 [shard 0:main] main - application.cc:412 - Redpanda v24.1.1\n"
+        b"INFO  2026-11-21 09:07:56,040 [shard 0:main] kafka - group_manager.cc:372 - Recovered group orders\n"
+        b"WARN  2026-11-21 09:07:57,040 [shard 1] kafka - group.cc:512 - [N:orders S:Stable G:5] Expired a member\n"
+        b"TRACE 2026-11-21 09:07:58,040 [shard 1] kafka - group.cc:514 - [N:orders S:Stable G:5] Heartbeat\n"
+    )
+
+    found = read_bytes(tmp_path, lines)
+    assert found.report.layout == "redpanda"
+    assert [row["line"] for row in found.unknown.to_pylist()] == [2, 3]
