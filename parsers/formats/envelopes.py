@@ -124,7 +124,7 @@ class CsvWrapper:
     column: int
     stamp_column: int | None
     columns: tuple[str, ...] = ()
-    """Names of the columns of a table of a program's fields; its rows are read as documents."""
+    """Names of columns, where rows are read as documents."""
 
     def peel(self, line: bytes) -> Unwrapped | None:
         try:
@@ -313,7 +313,7 @@ def _is_recorded(record: dict[str, Any]) -> bool:
 
 
 def texts_in(document: Any) -> Iterator[str]:
-    """Texts of a document that may be the line of a log, the likeliest first."""
+    """Texts of a document that may be a log's line, likeliest first."""
     for root in _data()["json"]["roots"] if isinstance(document, dict) else ():
         inner = field_of(document, root) if root else document
         if isinstance(inner, dict):

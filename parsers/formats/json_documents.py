@@ -142,14 +142,17 @@ def lifted(document: dict[str, Any], roots: Sequence[str]) -> dict[str, Any]:
         inner = _object_of(document.get(root))
         if inner is not None:
             fields |= lifted(inner, roots)
-    own = {name: value for name, value in document.items() if name not in roots or _object_of(value) is None}
-    if "short_message" in own:  # GELF marks fields of the program so
-        own = {name.removeprefix("_"): value for name, value in own.items()}
-    return fields | own
+    outer = {name: value for name, value in document.items() if name not in roots or _object_of(value) is None}
+    if "short_message" in outer:  # GELF marks fields of the program so
+        outer = {name.removeprefix("_"): value for name, value in outer.items()}
+    return fields | outer
 
 
 def _object_of(value: Any) -> dict[str, Any] | None:
-    """An inner object; lists of keys and values, and of one value each, become objects."""
+    """An inner object, also of keys and values in a list.
+
+    Values that stand alone in lists are taken out of them.
+    """
     if isinstance(value, dict):
         pairs = value.get("kvlistValue")
         if isinstance(pairs, dict):
