@@ -399,16 +399,16 @@ POLL_SLACK_US = 3 * US_PER_SECOND
 A heartbeat thread looks with each heartbeat, 3 s by default.
 """
 
-PROBING_US = 600 * US_PER_SECOND
-"""probing.rebalance.interval.ms (StreamsConfig, KIP-441).
-
-Tasks that warm up are looked at this long after an assignment.
-"""
-
 POLL_SLACK_SHARE = 0.05
 """The same as a share of the interval, where that is shorter: assumed.
 
 The thread looks every retry.backoff.ms, 100 ms by default (AbstractCoordinator.HeartbeatThread), and counts from the last poll.
+"""
+
+PROBING_US = 600 * US_PER_SECOND
+"""probing.rebalance.interval.ms (StreamsConfig, KIP-441).
+
+Tasks that warm up are looked at this long after an assignment.
 """
 
 TOGETHER_MIN = 3

@@ -73,7 +73,7 @@ class RocketmqGroup:
     lives: list[ClientProcess] = field(default_factory=list)
     lists: dict[str, ClientList] = field(default_factory=dict)
     emptied: dict[str, list[int]] = field(default_factory=dict)
-    """When brokers dropped the group, as its last client was gone, by log."""
+    """Times in order at which each log's broker dropped the group."""
     notified: list[int] = field(default_factory=list)
     notified_in: dict[str, list[int]] = field(default_factory=dict)  # by log
     subscribed: list[tuple[int, Event]] = field(default_factory=list)

@@ -11,7 +11,7 @@ import numpy as np
 from parsers.excerpts.program_errors import program_error_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from parsers.catalogue.catalogue import Catalogue
     from parsers.formats.lines import Buffer, Ints
@@ -69,9 +69,9 @@ class Openings:
         """Whether a message contains an entry's rare fixed words."""
         return any(len(words) >= _TELLING_WORDS for words in self._catalogue.words_in(message))
 
-    def is_in_lower_case(self, text: str) -> bool:
-        """Whether a text has first words of messages, all in small letters."""
-        return any(words.lower() in text for words in self._texts if len(words) >= _FOLLOWING)
+    def has_words_in_case(self, text: str, change: Callable[[str], str]) -> bool:
+        """Whether a text has first words of messages that a change of case alters."""
+        return any((changed := change(words)) != words and changed in text for words in self._texts if len(words) >= _FOLLOWING)
 
     @cached_property
     def _bytes_for_long(self) -> ahocorasick_rs.BytesAhoCorasick:

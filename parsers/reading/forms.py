@@ -77,11 +77,11 @@ def _reason_of_case(part: bytes, layout: FileFormat | str) -> str | None:
     Its wordings might still be told, but no name in it is what it was.
     """
     text = _text(part, layout)
-    case = "upper" if text.isupper() else "lower" if text.islower() else None
+    case, change = ("upper", str.upper) if text.isupper() else ("lower", str.lower)
     known = catalogue()
-    if case is None or (isinstance(layout, FileFormat) and _score(part, layout, known)[0]):
+    if change(text) != text or (isinstance(layout, FileFormat) and _score(part, layout, known)[0]):
         return None
-    return f"not read: all letters are in {case} case, also those of names" if openings_of(known).is_in_lower_case(text.lower()) else None
+    return f"not read: all letters are in {case} case, also those of names" if openings_of(known).has_words_in_case(text, change) else None
 
 
 def _is_of_documents(layout: FileFormat | str) -> bool:

@@ -6,6 +6,7 @@ Without any log of a group's clients their shares are unknown, and so is when ea
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -32,16 +33,17 @@ def listed_episodes(cluster: str, group: RocketmqGroup, judge: Judge, boots: Map
         return
     for steps in _together(client_list.steps):
         verdict = _verdict(client_list, steps, judge, boots.get(client_list.broker, ()))
-        yield _rebalance(cluster, group.name, steps, verdict, is_empty=_empties(steps, group.emptied.get(client_list.broker, ())))
+        yield _rebalance(cluster, group.name, steps, verdict, is_empty=_empties(steps, group, client_list.broker))
 
 
-def _empties(steps: Sequence[ListChange], emptied: Iterable[int]) -> bool:
-    """Whether a broker dropped the group as the last of these clients went.
+def _empties(steps: Sequence[ListChange], group: RocketmqGroup, broker: str) -> bool:
+    """Whether a broker dropped the group as these clients went.
 
-    Its lines may have whole seconds.
+    No other broker may have any. Lines may have whole seconds.
     """
-    first_at, last = steps[0].at - US_PER_SECOND, steps[-1]
-    return last.how is not ListChangeKind.CONNECTED and any(first_at <= at <= last.at + QUIET_US for at in emptied)
+    emptied, first_at, until = group.emptied.get(broker, ()), steps[0].at - US_PER_SECOND, steps[-1].at + QUIET_US
+    is_dropped = bisect_left(emptied, first_at) < bisect_right(emptied, until)
+    return is_dropped and not any(known.versions[known.index_at(until)] for known in group.lists.values())
 
 
 def _verdict(client_list: ClientList, steps: Sequence[ListChange], judge: Judge, boots: Sequence[int]) -> Verdict:

@@ -88,6 +88,15 @@ def test_a_group_that_is_joined_at_once_is_not_empty() -> None:
     assert [row.outcome for row in seen(logs)][1:] == ["stable"]
 
 
+def test_a_group_that_another_broker_still_has_is_not_empty() -> None:
+    logs = listed("c1")
+    logs.say("broker-2", 120, "RocketConsumerConnected", group="billing", client_id="c1", remote="/c1:2", seen_ms=0, model="C")
+    logs.crash("c1", 300)
+    logs.say("broker", 300, "RocketGroupEmptied", group="billing")
+
+    assert [row.outcome for row in seen(logs)][1:] == ["stable"]
+
+
 @pytest.mark.parametrize(("name", "cause"), [("RocketBrokerStopping", "broker_down"), ("RocketBrokerStarted", "broker_up")])
 def test_a_broker_that_restarts_loses_its_list(name: str, cause: str) -> None:
     logs = listed("c1", "c2")

@@ -57,9 +57,7 @@ LOGGERS = {
         WHOLE,
     ),
     "logrus on a terminal, with times": (
-        f"WARN[2026-11-21T09:07:55Z] heartbeat errored                  err=REBALANCE_IN_PROGRESS: group={GROUP}".replace(
-            ":", ":", 1
-        ).replace("err=REBALANCE_IN_PROGRESS: ", 'err="REBALANCE_IN_PROGRESS: The group is rebalancing, so a rejoin is needed." '),
+        f'WARN[2026-11-21T09:07:55Z] heartbeat errored                  err="REBALANCE_IN_PROGRESS: {NEEDED}." group={GROUP}',
         f"INFO[2026-11-21T09:07:58Z] joining group                      group={GROUP}",
         "WARN",
         WHOLE,

@@ -93,7 +93,15 @@ def test_a_log_whose_letters_have_lost_their_case_is_told(line: bytes, case: str
     assert choose_form(getattr(text, case)(), is_complete=True) == f"not read: all letters are in {case} case, also those of names"
 
 
-@pytest.mark.parametrize("text", [b"2026-11-21 09:07:55 info all is well\n", b"SOME NOTES\n", b"12 34\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"2026-11-21 09:07:55 info all is well\n",
+        b"2026-11-21 09:07:55 info successfully elected as leader of ours\n",
+        b"SOME NOTES\n",
+        b"12 34\n",
+    ],
+)
 def test_other_texts_in_one_case_are_not_told_as_such(text: bytes) -> None:
     assert "case" not in str(choose_form(text * 3, is_complete=True))
 
