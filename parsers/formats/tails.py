@@ -29,7 +29,7 @@ _BLANK_FORM = r"\s+"
 _SEPARATOR = re.compile(r"(?:,|;|\s*\||\t)?\s(?=\S)|\t")
 _TELLING = re.compile(r"[^\w\s]")
 """A tail of words alone may be part of a message."""
-_LOGGER = re.compile(r"\((?:[a-z]\w*\.)+[A-Z][\w$]*(?::\d+)?\)$", re.ASCII)
+_LOGGER = re.compile(r"\((?:[a-z]\w*\.)+(?:[A-Z][\w$]*|logger)(?::\d+)?\)$", re.ASCII)
 """The logger, which layouts read."""
 _TIME = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 

@@ -41,11 +41,11 @@ def _command(arguments: Sequence[str]) -> int:
     except UsageError as error:
         say(f"error: {error}")  # `_say` prints by packages that may be the intruder's, `say` by the standard library
         return codes.USAGE
-    from pipelines.cli.registry import app
+    from pipelines.cli.registry import command_line
 
     Messenger.verbose, LogEvents.redaction = False, None
     try:
-        result = app(args=arguments, prog_name="groupscope", standalone_mode=False)
+        result = command_line(next(iter(arguments), ""))(args=list(arguments), prog_name="groupscope", standalone_mode=False)
         with contextlib.suppress(ReaderGone):  # the verdict is known, whoever reads it
             Output().flush()
     except (KeyboardInterrupt, typer.Abort):

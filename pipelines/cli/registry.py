@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+from typer.main import get_command
 
 from pipelines import exit_codes as codes
 from pipelines.cli.arguments.options import PANELS
@@ -161,3 +164,16 @@ def _options(
     if context.invoked_subcommand is None:
         print(context.get_help(), file=sys.stderr)
         raise typer.Exit(codes.USAGE)
+
+
+def command_line(first: str) -> Callable[..., Any]:
+    """What runs a command line that begins with this word."""
+    return _built(first if first in {command.name for command in app.registered_commands} else None)
+
+
+@cache
+def _built(only: str | None) -> Callable[..., Any]:
+    """All commands, or one: Typer takes as long to build all of them as many an answer takes."""
+    part = copy.copy(app)
+    part.registered_commands = [command for command in app.registered_commands if only in {None, command.name}]
+    return get_command(part)

@@ -47,6 +47,10 @@ def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "plotly.py").write_text("raise ImportError('a wheel holds what it needs of Plotly')\n", encoding="utf-8")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(place / "site")
+    # What a first start keeps; where no bytecode may be written, each of many starts would compile anew.
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(place / "site")], check=True)
+    kept = in_project(place, "-c", f"from {BELOW}pipelines.versions import keep_forms; keep_forms()")
+    assert kept.returncode == 0, kept.stderr
     return place
 
 
