@@ -67,7 +67,7 @@ def assert_same_rows_when_interrupted(logs: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    simulate(read_scenario("busy_day", duration="2h"), "3.9.1", 3, tmp_path, request_log=True)
+    simulate(read_scenario("busy_day", duration="50m"), "3.9.1", 3, tmp_path, request_log=True)
     options = AnalyzeOptions(limits=Limits(group_states=True))
     whole = everything(analyze([str(tmp_path)], options))
     left: list[GroupHistory] = []

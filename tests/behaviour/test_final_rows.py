@@ -18,6 +18,7 @@ from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
+from tests.conftest import LONG
 from tests.replaying import replay_group
 
 US = 1_000_000
@@ -143,7 +144,7 @@ def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
     return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
 
 
-LONGEST = pytest.mark.parametrize("longest", [bounds.EPISODE_MAX, 2])
+LONGEST = pytest.mark.parametrize("longest", [pytest.param(bounds.EPISODE_MAX, marks=LONG), 2])
 """All of this holds wherever episodes end."""
 
 

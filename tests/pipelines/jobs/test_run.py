@@ -100,6 +100,7 @@ def test_a_log_that_has_grown_corrects_what_was_told_without_it(published: Site,
     assert site.table("file_inspections") == looks
 
 
+@LONG
 def test_logs_that_are_gone_are_not_forgotten_and_renamed_ones_are_known_by_their_new_name(published: Site, copied: Copied) -> None:
     site = copied(published)
     shutil.rmtree(site.logs / "clients")
@@ -175,13 +176,13 @@ def test_a_log_that_rotates_while_a_run_begins_is_left_to_the_next_one(
 
 
 def test_gold_reads_the_same_in_spark_delta_rs_and_duckdb(spark: Any, published: Site) -> None:
-    for name, table in TABLES.items():
-        if table.layer == "gold":
-            path = str(published.warehouse / table.path)
-            stored = DeltaTable(path)
-            rows = stored.to_pyarrow_table().num_rows
-            assert duckdb.from_arrow(stored.to_pyarrow_dataset()).count("*").fetchall() == [(rows,)], name
-            assert spark.read.format("delta").load(path).count() == rows, name
+    paths = {name: published.warehouse / table.path for name, table in TABLES.items() if table.layer == "gold"}
+    rows = {name: DeltaTable(str(path)).to_pyarrow_table().num_rows for name, path in paths.items()}
+    by_duckdb = {name: duckdb.from_arrow(DeltaTable(str(path)).to_pyarrow_dataset()).count("*").fetchall() for name, path in paths.items()}
+    assert by_duckdb == {name: [(count,)] for name, count in rows.items()}
+    # Spark takes seconds to plan each; these have rows of all shapes.
+    for name in ("rebalances", "rebalance_members", "incidents"):
+        assert spark.read.format("delta").load(str(paths[name])).count() == rows[name] > 0
 
 
 @LONG
