@@ -247,8 +247,8 @@ def _opened(text: str, known: Catalogue) -> int:
 
 
 def _is_clean(read: _Yield) -> bool:
-    """Whether all records of a form are known, or passed over."""
-    return not read.unknown and not read.rejected
+    """Whether a form reads records, all of them known."""
+    return read.recognised > 0 and not read.unknown and not read.rejected
 
 
 def _has_all(part: bytes, layout: FileFormat | str, known: Catalogue) -> bool:
