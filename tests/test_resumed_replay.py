@@ -19,7 +19,7 @@ from models.state_codec import UnreadableState
 from pipelines.analysis import stages
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.simulate.run import read_scenario, simulate
-from tests.conftest import KAFKA_SAMPLES
+from tests.conftest import KAFKA_SAMPLES, LONG
 
 
 class Interrupted(GroupStage):
@@ -93,7 +93,13 @@ def test_real_logs(name: str, samples: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("scenario", "version"), [("busy_day", "2.2.2"), ("busy_day", "3.9.1"), ("migration", "4.1.1"), ("consumer_protocol", "4.1.1")]
+    ("scenario", "version"),
+    [
+        pytest.param("busy_day", "2.2.2", marks=LONG),
+        ("busy_day", "3.9.1"),
+        ("migration", "4.1.1"),
+        ("consumer_protocol", "4.1.1"),
+    ],
 )
 def test_made_up_logs(scenario: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(read_scenario(scenario, duration="30m"), version, 3, tmp_path, request_log=True)

@@ -122,6 +122,7 @@ class Layout:
     threads: re.Pattern[str] | None = None  # names of threads, if nothing else distinguishes them from loggers
     loggers: re.Pattern[str] | None = None  # names of loggers, if any word could be one
     begins: str = ""  # required start of messages, if the rest of the header is not distinctive
+    beginning: str = ""  # the head up to its first field, which many layouts share
 
     def read(self, text: str, end: int | None = None) -> Header | None:
         """Read one record whose first line ends at `end`.
@@ -204,6 +205,7 @@ class _Compiler:
     date: DateFormat | None = None
     time_at: int | None = None
     names: set[str] = field(default_factory=set)
+    beginning: str = ""
     _width: int | None = 0  # characters so far, while known
 
     def run(self) -> None:
@@ -245,6 +247,7 @@ class _Compiler:
         }.get(name, _up_to(following))
         padded = f" *{regex} *" if match["width"] else regex
         self._add(padded)
+        self.beginning = self.beginning or "".join(self.before)
         self.names.add(name)
         self._width = None
 
@@ -284,6 +287,7 @@ def compile_layout(
         threads=re.compile(threads, re.ASCII) if threads else None,
         loggers=re.compile(loggers, re.ASCII) if loggers else None,
         begins=begins,
+        beginning=compiler.beginning,
     )
 
 

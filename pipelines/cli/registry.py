@@ -173,7 +173,10 @@ def command_line(first: str) -> Callable[..., Any]:
 
 @cache
 def _built(only: str | None) -> Callable[..., Any]:
-    """All commands, or one: Typer takes as long to build all of them as many an answer takes."""
+    """All commands, or one.
+
+    Typer takes as long to build all of them as many an answer takes.
+    """
     part = copy.copy(app)
     part.registered_commands = [command for command in app.registered_commands if only in {None, command.name}]
     return get_command(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import fields
 from unittest import mock
 
@@ -144,12 +145,14 @@ def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
     return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
 
 
+EXAMPLES = 60 if os.environ.get("GROUPSCOPE_CLUSTER") else 25
+"""Each history is replayed as often as it has events."""
 LONGEST = pytest.mark.parametrize("longest", [pytest.param(bounds.EPISODE_MAX, marks=LONG), 2])
 """All of this holds wherever episodes end."""
 
 
 @LONGEST
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(stories() | modern_stories() | migrations() | processes())
 def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, events: list[Event]) -> None:
     with mock.patch.object(bounds, "EPISODE_MAX", longest):
@@ -162,7 +165,7 @@ def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, event
 
 
 @LONGEST
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(stories() | modern_stories() | migrations() | processes())
 def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(longest: int, events: list[Event]) -> None:
     with mock.patch.object(bounds, "EPISODE_MAX", longest):

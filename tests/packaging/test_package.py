@@ -13,6 +13,7 @@ import pytest
 from hatch_build import AS_IN_CHECKOUT, BELOW, PACKAGES, rewritten
 from pipelines.cli.registry import app
 from tests.conftest import LONG
+from tests.pipelines.cli.conftest import Cli
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = str(ROOT / "data_samples" / "rocketmq" / "4.9.7" / "frozen-consumer")
@@ -141,14 +142,13 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_the_wheel_answers_as_the_checkout_does(project: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_answers_as_the_checkout_does(project: Path, case: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROUPSCOPE_REDACT_KEY", "5f" * 32)
     there = in_project(project, "-m", "groupscope", *COMMANDS[case])
-    monkeypatch.setenv("COLUMNS", "100")
-    here = subprocess.run([sys.executable, "-m", "groupscope", *COMMANDS[case]], cwd=ROOT, capture_output=True, text=True, check=False)
+    here = cli(*COMMANDS[case], columns=100)
 
-    assert (there.returncode, there.stdout) == (here.returncode, here.stdout), there.stderr
-    assert here.returncode == 0
+    assert (there.returncode, there.stdout) == (here.code, here.out), there.stderr
+    assert here.code == 0
 
 
 def test_versions_are_those_of_the_checkout(project: Path) -> None:

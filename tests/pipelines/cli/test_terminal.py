@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT
+from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 COMMAND = str(Path(sys.executable).with_name("groupscope"))
 SAMPLES = "data_samples/kafka/2.8.2/rolling-restart"
@@ -109,11 +109,9 @@ def test_a_pipe_that_is_closed_early_changes_no_verdict(command: str, option: tu
 
 
 @pytest.mark.parametrize("columns", [60, 70, 80, 100, 120, 160])
-def test_a_table_of_rebalances_keeps_who_and_id_at_any_width(columns: int) -> None:
+def test_a_table_of_rebalances_keeps_who_and_id_at_any_width(cli: Cli, columns: int) -> None:
     """The id is what explain takes; others are left out or folded."""
-    environment = {**os.environ, "COLUMNS": str(columns)}
-    done = subprocess.run([COMMAND, "rebalances", POLL_TIMEOUT], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    told = done.stdout
+    told = cli("rebalances", POLL_TIMEOUT, columns=columns).out
     head = told.splitlines()[1]
     assert [title for title in ("group", "cause", "who", "id") if title not in head.split()] == []
     assert all(len(line) <= columns for line in told.splitlines())
