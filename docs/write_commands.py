@@ -14,7 +14,7 @@ from typing import Any
 
 import typer.main
 
-from pipelines.cli.registry import EPILOG, SECTIONS, app
+from pipelines.cli.registry import EPILOG, SECTIONS, whole_app
 
 HEAD = """# Commands
 
@@ -45,7 +45,7 @@ class Command:
 
 def commands() -> Iterator[Command]:
     """All commands, in the order of `groupscope --help`."""
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(whole_app())
     for name, command in group.commands.items():
         context = command.context_class(command, info_name=f"groupscope {name}", terminal_width=200, max_content_width=200)
         usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())

@@ -24,7 +24,7 @@ import yaml
 
 import groupscope
 from pipelines.cli import spark_submit as job
-from pipelines.cli.registry import app
+from pipelines.cli.registry import whole_app
 from pipelines.spark.session import delta_artifacts, delta_settings
 from tests.cluster.object_stores import SDK
 
@@ -37,7 +37,7 @@ WHEEL = f"groupscope-{VERSION}-py3-none-any.whl"
 def check_command(words: list[str]) -> None:
     """The command line is one that groupscope takes; nothing is run."""
     name, *arguments = words
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(whole_app()).commands[name]  # type: ignore[attr-defined]
     assert command.make_context(name, list(arguments)).params
 
 

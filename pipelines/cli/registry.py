@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import copy
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any
+from pkgutil import resolve_name
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand
@@ -14,26 +15,6 @@ from typer.main import get_command
 
 from pipelines import exit_codes as codes
 from pipelines.cli.arguments.options import PANELS
-from pipelines.cli.commands import (
-    allocate,
-    analyze,
-    compare,
-    doctor,
-    explain,
-    maintain,
-    outages,
-    ownership,
-    report,
-    simulate,
-    sql,
-    state,
-    whatif,
-)
-from pipelines.cli.commands import rebalances as tables
-from pipelines.cli.commands import run as run_job
-from pipelines.cli.commands.history import gate, groups, spans, trend
-from pipelines.cli.commands.integration import events, mcp
-from pipelines.cli.json_schema import schema
 from pipelines.cli.output.standard_streams import ReaderGone
 
 SECTIONS = ("Arguments", *PANELS, "Options")
@@ -110,41 +91,42 @@ class Command(TyperCommand):
                 formatter.write_dl(records)
 
 
-app = typer.Typer(
-    name="groupscope",
-    help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and who caused it.",
-    epilog=EPILOG,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("analyze", cls=Command, short_help="Find out which groups rebalanced, when, for how long, and why.")(analyze.analyze)
-app.command("explain", cls=Command, short_help="Explain one rebalance, with its log lines.")(explain.explain)
-app.command("state", cls=Command, short_help="Show a group's state and members at a moment.")(state.state)
-app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.rebalances)
-app.command("offenders", cls=Command, short_help="Rank members by the downtime they caused.")(tables.offenders)
-app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
-app.command("outages", cls=Command, short_help="List partitions without leader.")(outages.outages)
-app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.")(ownership.ownership)
-app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
-app.command("gate", cls=Command, short_help="Fail a deployment that rebalanced too much.")(gate.gate)
-app.command("groups", cls=Command, short_help="List groups: protocol, clients, cost, readiness for KIP-848.")(groups.groups)
-app.command("trend", cls=Command, short_help="Show groups over weeks or releases.")(trend.trend)
-app.command("deploys", cls=Command, short_help="List rolling restarts with their cost.")(trend.deploys)
-app.command("spans", cls=Command, short_help="Print rebalances as OTLP traces.")(spans.spans)
-app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
-app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
-app.command("whatif", cls=Command, short_help="Which rebalances another configuration would have avoided.")(whatif.whatif)
-app.command("advise", cls=Command, short_help="Which settings would have avoided most harm.")(whatif.advise)
-app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
-app.command("mcp", cls=Command, short_help="Answer assistants with read-only tools (Model Context Protocol).")(mcp.mcp)
-app.command("run", cls=Command, short_help="Read logs into the Delta tables of a warehouse (Spark).")(run_job.run)
-app.command("maintain", cls=Command, short_help="Compact the warehouse and delete files nobody needs.")(maintain.maintain)
-app.command("simulate", cls=Command, short_help="Write logs of a simulated cluster, with the true causes.")(simulate.simulate)
-app.command("sql", cls=Command, short_help="Run a SELECT over the tables.")(sql.sql)
-app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)
-app.command("doctor", cls=Command, short_help="Check the installation and suggest fixes.")(doctor.doctor)
+class CommandEntry(NamedTuple):
+    """Where a command is, and its line in the help of all."""
+
+    place: str
+    """Module and function, imported where the command runs."""
+    short_help: str
+
+
+COMMANDS: Mapping[str, CommandEntry] = {
+    "analyze": CommandEntry("pipelines.cli.commands.analyze:analyze", "Find out which groups rebalanced, when, for how long, and why."),
+    "explain": CommandEntry("pipelines.cli.commands.explain:explain", "Explain one rebalance, with its log lines."),
+    "state": CommandEntry("pipelines.cli.commands.state:state", "Show a group's state and members at a moment."),
+    "rebalances": CommandEntry("pipelines.cli.commands.rebalances:rebalances", "List rebalances."),
+    "offenders": CommandEntry("pipelines.cli.commands.rebalances:offenders", "Rank members by the downtime they caused."),
+    "timeline": CommandEntry("pipelines.cli.commands.rebalances:timeline", "Show the states of groups over time."),
+    "outages": CommandEntry("pipelines.cli.commands.outages:outages", "List partitions without leader."),
+    "ownership": CommandEntry("pipelines.cli.commands.ownership:ownership", "Show who held RocketMQ queues."),
+    "compare": CommandEntry("pipelines.cli.commands.compare:compare", "Compare two periods or two clusters."),
+    "gate": CommandEntry("pipelines.cli.commands.history.gate:gate", "Fail a deployment that rebalanced too much."),
+    "groups": CommandEntry("pipelines.cli.commands.history.groups:groups", "List groups: protocol, clients, cost, readiness for KIP-848."),
+    "trend": CommandEntry("pipelines.cli.commands.history.trend:trend", "Show groups over weeks or releases."),
+    "deploys": CommandEntry("pipelines.cli.commands.history.trend:deploys", "List rolling restarts with their cost."),
+    "spans": CommandEntry("pipelines.cli.commands.history.spans:spans", "Print rebalances as OTLP traces."),
+    "allocate": CommandEntry("pipelines.cli.commands.allocate:allocate", "Preview shares of RocketMQ queues."),
+    "report": CommandEntry("pipelines.cli.commands.report:report", "Write the answer as one HTML page."),
+    "whatif": CommandEntry("pipelines.cli.commands.whatif:whatif", "Which rebalances another configuration would have avoided."),
+    "advise": CommandEntry("pipelines.cli.commands.whatif:advise", "Which settings would have avoided most harm."),
+    "events": CommandEntry("pipelines.cli.commands.integration.events:events", "Print every recognised record as JSON."),
+    "mcp": CommandEntry("pipelines.cli.commands.integration.mcp:mcp", "Answer assistants with read-only tools (Model Context Protocol)."),
+    "run": CommandEntry("pipelines.cli.commands.run:run", "Read logs into the Delta tables of a warehouse (Spark)."),
+    "maintain": CommandEntry("pipelines.cli.commands.maintain:maintain", "Compact the warehouse and delete files nobody needs."),
+    "simulate": CommandEntry("pipelines.cli.commands.simulate:simulate", "Write logs of a simulated cluster, with the true causes."),
+    "sql": CommandEntry("pipelines.cli.commands.sql:sql", "Run a SELECT over the tables."),
+    "schema": CommandEntry("pipelines.cli.json_schema.schema:schema", "Print the JSON Schema of a command."),
+    "doctor": CommandEntry("pipelines.cli.commands.doctor:doctor", "Check the installation and suggest fixes."),
+}
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -155,7 +137,6 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
     _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)] = False,
@@ -166,17 +147,43 @@ def _options(
         raise typer.Exit(codes.USAGE)
 
 
+_LISTED = frozenset({"", "-h", "--help", "--version"})
+"""First words after which no command runs."""
+_COMPLETION = "_GROUPSCOPE_COMPLETE"
+"""Variable by which a shell asks for completions."""
+
+
 def command_line(first: str) -> Callable[..., Any]:
     """What runs a command line that begins with this word."""
-    return _built(first if first in {command.name for command in app.registered_commands} else None)
+    if _COMPLETION in os.environ or first not in _LISTED | COMMANDS.keys():
+        return _built(tuple(COMMANDS))
+    return _built((first,)) if first in COMMANDS else _built(())
 
 
 @cache
-def _built(only: str | None) -> Callable[..., Any]:
-    """All commands, or one.
+def _built(names: tuple[str, ...]) -> Callable[..., Any]:
+    """Some commands, or all without their options."""
+    functions = {name: resolve_name(COMMANDS[name].place) for name in names} or dict.fromkeys(COMMANDS, _options)
+    return get_command(typer_app(functions))
 
-    Typer takes as long to build all of them as many an answer takes.
-    """
-    part = copy.copy(app)
-    part.registered_commands = [command for command in app.registered_commands if only in {None, command.name}]
-    return get_command(part)
+
+def whole_app() -> typer.Typer:
+    """All commands with their options."""
+    return typer_app({name: resolve_name(entry.place) for name, entry in COMMANDS.items()})
+
+
+def typer_app(functions: Mapping[str, Callable[..., Any]]) -> typer.Typer:
+    """The program with some of its commands."""
+    app = typer.Typer(
+        name="groupscope",
+        help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and who caused it.",
+        epilog=EPILOG,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_options)
+    for name, function in functions.items():
+        app.command(name, cls=Command, short_help=COMMANDS[name].short_help)(function)
+    return app

@@ -70,6 +70,11 @@ def test_a_tail_is_named_by_its_form() -> None:
     assert peeled.line == b"joined group b"
 
 
+@pytest.mark.parametrize("logger", ["kafka.log.LogCleaner", "org.apache.kafka.raft.X$Y", "state.change.logger", "kafka.request.logger:12"])
+def test_a_logger_at_the_end_is_no_tail(logger: str) -> None:
+    assert tail_wrappers([f"partition {number} moved ({logger})" for number in range(4)]) == []
+
+
 BROKER = "[2026-11-21 09:07:51,301] INFO [GroupCoordinator 1]: "
 STARTED = f"{BROKER}Preparing to rebalance group payments in state PreparingRebalance with old generation 4 (__consumer_offsets-18) "
 REASON = f"(reason: Adding new member {MEMBER} with group instance id None; client reason: rebalance failed (MemberIdRequired)) (kafka."

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from pipelines.cli.registry import app
+from pipelines.cli.registry import COMMANDS as REGISTERED
+from pipelines.cli.registry import whole_app
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
-COMMANDS = sorted(str(command.name) for command in app.registered_commands)
+COMMANDS = sorted(REGISTERED)
+COMMAND = str(Path(sys.executable).with_name("groupscope"))
 HEAVY = ("pyspark", "delta", "great_expectations", "pandas", "plotly", "deltalake", "duckdb", "jinja2")
 APPLIED = ("dashboards.view.answer",)
 """What only answers need."""
@@ -40,6 +46,28 @@ def test_the_list_of_commands_names_all_and_the_exit_codes(cli: Cli) -> None:
     assert "130 interrupted" in " ".join(done.out.split())
 
 
+def test_the_list_is_that_of_the_commands_as_they_are(cli: Cli) -> None:
+    """It is printed without their options, which take long to import."""
+    whole = CliRunner().invoke(whole_app(), ["--help"], prog_name="groupscope", env={"COLUMNS": "80"})
+    assert cli("--help", columns=80).out == whole.stdout
+
+
+@pytest.mark.parametrize("words", [("--", "schema", "analyze"), ("schema", "analyze")], ids=" ".join)
+def test_a_command_runs_wherever_it_stands(cli: Cli, words: tuple[str, ...]) -> None:
+    done = cli(*words)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [(("an",), "analyze"), (("analyze", "--fail"), "--fail-on"), (("explain", "--pro"), "--proof")]
+)
+def test_a_shell_is_offered_commands_and_options(words: tuple[str, ...], offered: str) -> None:
+    asked = {"_GROUPSCOPE_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("groupscope", *words)), "COMP_CWORD": str(len(words))}
+    done = subprocess.run([COMMAND], capture_output=True, text=True, check=False, env={**os.environ, **asked})
+    assert offered in done.stdout.split()
+
+
 def test_without_a_command_help_goes_to_standard_error(cli: Cli) -> None:
     done = cli()
     assert (done.code, done.out) == (2, "")
@@ -58,10 +86,8 @@ OF_A_PREVIEW = {("allocate", "--client"), ("allocate", "--topic")}
 
 def test_the_same_word_means_the_same_everywhere() -> None:
     """Options with one name have one help text, whichever command has them."""
-    import typer
-
     shared: dict[str, set[str]] = {}
-    for name, each in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, each in typer.main.get_command(whole_app()).commands.items():  # type: ignore[attr-defined]
         for parameter in each.params:
             for option in getattr(parameter, "opts", ()):
                 if option.startswith("--") and name not in ("run", "maintain", "doctor", "simulate") and (name, option) not in OF_A_PREVIEW:
