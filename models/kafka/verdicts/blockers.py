@@ -169,12 +169,15 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
 def _dropped(context: RebalanceContext) -> list[Person]:
     """Old members gone after a long join phase, by members' logs.
 
-    Those whose logs show that they joined again in time are in, even if no line names their generation.
+    Those whose logs show that they joined again in time are in, even if no line names their generation. Giving up partitions shows
+    that only where no member logs its requests: one that does may still be in its callback.
     """
     start, end, after = context.phase.start, context.window.open_until, context.members.after
     if end is None or end - start < SLOW_REJOIN_US or not after:
         return []
-    present = {*after, *context.departures.by_actor, *_arrivals(context.phase, context.members, context.departures, end)}
+    arrivals = _arrivals(context.phase, context.members, context.departures, end)
+    requests = {actor for actor, action in arrivals.items() if action.kind is not ActionKind.REVOKE}
+    present = {*after, *context.departures.by_actor, *(requests or arrivals)}
     missing = {actor: member for actor, member in context.members.before.items() if actor not in present}
     return _people(context.roster, {actor: member for actor, member in missing.items() if not context.known.is_ambiguous(actor)}, NOT_BACK)
 

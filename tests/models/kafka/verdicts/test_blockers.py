@@ -172,6 +172,14 @@ def test_who_joined_again_in_time_was_not_dropped(kind: ActionKind, at: int, is_
     assert (("b", NOT_BACK) in told) == is_dropped
 
 
+@pytest.mark.parametrize(("other", "is_dropped"), [(K.REJOIN, True), (K.REVOKE, False)], ids=["requests are logged", "they are not"])
+def test_who_gave_up_its_partitions_may_be_in_its_callback(other: ActionKind, is_dropped: bool) -> None:
+    """Sarama and kafka-go log no JoinGroup; a Java client gives up its partitions and joins again after its callback."""
+    window = {"last": ("a",), "witness": Witness.CLIENT, "state_before": State.STABLE}
+    told = found(by_client(K.REVOKE, 1, "b"), by_client(other, SLOW // 2, "a"), **window | joined(SLOW))
+    assert (("b", NOT_BACK) in told) == is_dropped
+
+
 # -- rebalances that are open ----------------------------------------------------------------------------------------
 
 OPEN = {"outcome": "open", "joined": None, "ended_at": None, "members_before": 2}
