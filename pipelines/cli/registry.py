@@ -162,18 +162,17 @@ def command_line(first: str) -> Callable[..., Any]:
 
 @cache
 def _built(names: tuple[str, ...]) -> Callable[..., Any]:
-    """Some commands, or all without their options."""
-    functions = {name: resolve_name(COMMANDS[name].place) for name in names} or dict.fromkeys(COMMANDS, _options)
-    return get_command(typer_app(functions))
+    return get_command(_app(names))
 
 
 def whole_app() -> typer.Typer:
     """All commands with their options."""
-    return typer_app({name: resolve_name(entry.place) for name, entry in COMMANDS.items()})
+    return _app(tuple(COMMANDS))
 
 
-def typer_app(functions: Mapping[str, Callable[..., Any]]) -> typer.Typer:
-    """The program with some of its commands."""
+def _app(names: tuple[str, ...]) -> typer.Typer:
+    """Some commands, or all without their options."""
+    functions = {name: resolve_name(COMMANDS[name].place) for name in names} or dict.fromkeys(COMMANDS, _options)
     app = typer.Typer(
         name="groupscope",
         help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and who caused it.",
