@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from groupscope.analysis import TABLES, Analysis, analyze
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = ["TABLES", "Analysis", "__version__", "analyze"]
 
@@ -21,6 +21,10 @@ def __getattr__(name: str) -> Any:
     """Import an export when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("groupscope")
     from groupscope import analysis
 
     return getattr(analysis, name)

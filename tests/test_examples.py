@@ -22,7 +22,6 @@ import pytest
 import typer
 import yaml
 
-import groupscope
 from pipelines.cli import spark_submit as job
 from pipelines.cli.registry import whole_app
 from pipelines.spark.session import delta_artifacts, delta_settings
@@ -30,7 +29,9 @@ from tests.cluster.object_stores import SDK
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
-VERSION = groupscope.__version__
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+VERSION = re.findall(r"^## \[(\d\S+)\]", CHANGELOG, re.MULTILINE)[0]
+"""The newest release."""
 WHEEL = f"groupscope-{VERSION}-py3-none-any.whl"
 
 

@@ -1,4 +1,5 @@
-# The job with Spark and Delta: docker build -f docs/images/spark.Dockerfile -t groupscope-spark .
+# The job with Spark and Delta:
+#   docker build -f docs/images/spark.Dockerfile --build-arg VERSION=$(.venv/bin/python -m hatchling version) -t groupscope-spark .
 FROM python:3.12-slim-bookworm AS build
 # Maven fetches Delta's jars (docs/examples/jars.xml), so that no run needs a network for them.
 RUN apt-get update \
@@ -10,6 +11,9 @@ RUN python -m venv /opt/groupscope \
  && /opt/groupscope/bin/pip install --no-cache-dir --require-hashes -r spark.lock
 RUN mvn --batch-mode --quiet --file jars.xml dependency:copy-dependencies -DoutputDirectory=/opt/groupscope/jars
 COPY . .
+# The sources come without their history, from which a version is told otherwise.
+ARG VERSION=0.0.0
+ENV SETUPTOOLS_SCM_PRETEND_VERSION=$VERSION
 RUN python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
  && /opt/groupscope/bin/pip install --no-cache-dir --no-deps /wheels/groupscope-*.whl
 

@@ -131,9 +131,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
 
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
-        from importlib.metadata import version
+        from pipelines.versions import product_version
 
-        print(f"groupscope {version('groupscope')}")
+        print(f"groupscope {product_version()}")
         raise typer.Exit
 
 

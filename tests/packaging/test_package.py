@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import groupscope
 from hatch_build import AS_IN_CHECKOUT, BELOW, PACKAGES, rewritten
 from pipelines.cli.registry import COMMANDS as REGISTERED
 from tests.conftest import LONG
@@ -23,10 +24,11 @@ POLL_TIMEOUT = str(ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this tree."""
+    """The wheel of this tree, with the version of the checkout that it is compared with."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"})
+    settings = {"SOURCE_DATE_EPOCH": "1700000000", "SETUPTOOLS_SCM_PRETEND_VERSION": groupscope.__version__}
+    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | settings)
     (built,) = folder.glob("*.whl")
     return built
 

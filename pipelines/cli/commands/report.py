@@ -61,11 +61,10 @@ def write_report(
 
 def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | None = None, advices: Sequence[Advice] | None = None) -> str:
     """The answer as one HTML page."""
-    from importlib.metadata import version
-
     from dashboards.answer.build import build_answer
     from dashboards.page.page import report
     from pipelines.cli.answers.settings_search import ON_PAGE, for_page, search, with_remedies
+    from pipelines.versions import product_version
 
     if advices is None:
         advices = search(source.rows, None, ON_PAGE)
@@ -77,7 +76,7 @@ def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | N
         proofs=proofs or {},
         settings=for_page(advices),
     )
-    return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
+    return report(answer, source.clock, title=title, version=product_version(), drawn_max=drawn)
 
 
 def title_of(query_options: QueryOptions, source: Source) -> str:

@@ -23,14 +23,13 @@ _INTERNAL = 1
 @question
 def spans(query_options: QueryOptions, filters: Filters) -> int:
     """Print rebalances as OTLP spans (JSON), for /v1/traces of a collector."""
-    from importlib.metadata import version
-
     import orjson
 
     from pipelines.cli.output.standard_streams import Output
+    from pipelines.versions import product_version
 
     source = open_source(query_options, filters)
-    Output().write_bytes(orjson.dumps(traces(source.rows.rebalances, version("groupscope"))) + b"\n")
+    Output().write_bytes(orjson.dumps(traces(source.rows.rebalances, product_version())) + b"\n")
     return codes.decisive(source.codes)
 
 
