@@ -16,13 +16,18 @@ from models.whatif.behaviour.members import Behaviour
 from models.whatif.behaviour.reading import SupportingRows, behaviour_of
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.runs.alignment import pairs_by_time
-from models.whatif.runs.courses import FinishedRun
-from models.whatif.runs.run import Run, RunSettings
+from models.whatif.runs.parts import PartRunner, RunPart, in_turn, joined, parts_of
+from models.whatif.runs.run import RunSettings
 from models.whatif.runs.settings import as_it_was
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
 FEW_ROWS = 300
 """Histories of more rebalances are run once: there single starts do not matter."""
+PART_ROWS = 2_500
+"""Rebalances of a part of a history that is run apart.
+
+It takes a second or more.
+"""
 FEW_WAITS = 5
 """Fewer observed waits say little about an interval."""
 
@@ -39,6 +44,7 @@ class History:
     sessions: Iterable[MemberSession] = ()
     states: Iterable[ClientState] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    run_parts: PartRunner = in_turn
 
     def groups(self) -> list[GroupBaseline]:
         """Kafka groups by cluster and name."""
@@ -70,6 +76,7 @@ class History:
                 ends[key[0]] // US_PER_MS,
                 self.versions.get(key[0]),
                 usual.get(key[0]),
+                run_parts=self.run_parts,
             )
             for key in sorted(by_group)
         ]
@@ -87,30 +94,48 @@ class GroupBaseline:
     version: str | None = None
     usual_session_ms: int | None = None
     _readings: dict[bool, GroupReading] = field(default_factory=dict)
-    _runs: Reruns = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._runs = Reruns(is_shared=self.is_long)
+    _error_ms: int | None = None
+    run_parts: PartRunner = in_turn
 
     @property
     def is_long(self) -> bool:
         """Whether it has too many rebalances for single starts to matter."""
         return len(self.rows) > FEW_ROWS
 
+    def reruns(self, wanted: Sequence[tuple[Behaviour, RunSettings]]) -> list[list[SimulatedRebalance]]:
+        """Rebalances of runs of its readings; a long history is run in parts."""
+        cuts_ms = [self.rows[place].began // US_PER_MS for place in range(PART_ROWS, len(self.rows) - PART_ROWS // 2, PART_ROWS)]
+        return reruns(wanted, cuts_ms, self.run_parts, is_shared=self.is_long)
+
     def reading(self, *, restarts: bool = True) -> GroupReading:
         """Behaviour, present settings, and the rebalances of their run."""
         if restarts not in self._readings:
-            reading = self._read(self.witnesses, restarts=restarts)
-            if not self.is_long and reading[0].protocol == CLASSIC:
-                reading = self._polled(*(reading if self._is_on_time(reading) else self._at_another_interval(reading, restarts=restarts)))
-            self._readings[restarts] = reading
+            if self.is_long:
+                self._read_at_once()
+            else:
+                self._readings[restarts] = self._read_closely(restarts=restarts)
         return self._readings[restarts]
 
-    def _read(self, witnesses: SupportingRows, *, restarts: bool) -> GroupReading:
+    def _read_at_once(self) -> None:
+        """Run both readings of a long history, which have most in common."""
+        pairs = [self._behaviour(self.witnesses, restarts=restarts) for restarts in (True, False)]
+        for restarts, pair, rows in zip((True, False), pairs, self.reruns(pairs), strict=True):
+            self._readings[restarts] = (*pair, rows)
+
+    def _read_closely(self, *, restarts: bool) -> GroupReading:
+        reading = self._read(self.witnesses, restarts=restarts)
+        if reading[0].protocol == CLASSIC:
+            return self._polled(*(reading if self._is_on_time(reading) else self._at_another_interval(reading, restarts=restarts)))
+        return reading
+
+    def _behaviour(self, witnesses: SupportingRows, *, restarts: bool) -> tuple[Behaviour, RunSettings]:
         behaviour = behaviour_of(self.rows, witnesses, self.ends_ms, restarts=restarts)
         behaviour.usual_session_ms = self.usual_session_ms
-        settings = as_it_was(behaviour, self.rows, self.version)
-        return behaviour, settings, self._runs.rows(behaviour, settings)
+        return behaviour, as_it_was(behaviour, self.rows, self.version)
+
+    def _read(self, witnesses: SupportingRows, *, restarts: bool) -> GroupReading:
+        behaviour, settings = self._behaviour(witnesses, restarts=restarts)
+        return behaviour, settings, rerun(behaviour, settings)
 
     def _at_another_interval(self, reading: GroupReading, *, restarts: bool) -> GroupReading:
         """The reading with the interval whose run explains the waits.
@@ -141,8 +166,10 @@ class GroupBaseline:
 
     def wait_error_ms(self) -> int:
         """Largest error of the waits in the run of the present configuration."""
-        behaviour, _, before = self.reading()
-        return error_ms(self.rows, before, behaviour, self.ends_ms)
+        if self._error_ms is None:
+            behaviour, _, before = self.reading()
+            self._error_ms = error_ms(self.rows, before, behaviour, self.ends_ms)
+        return self._error_ms
 
     def longest_miss_ms(self) -> int:
         """Largest difference between a logged wait for members and that of the first run."""
@@ -157,31 +184,36 @@ class GroupBaseline:
 
     def is_on_time(self) -> bool:
         """Whether the run of the present configuration tells when heartbeats are sent."""
-        return self._is_on_time(self.reading())
+        return self.wait_error_ms() < self.reading()[0].heartbeat_ms
 
 
-@dataclass(slots=True)
-class Reruns:
-    """Runs of several readings of one history under one configuration.
+def reruns(
+    wanted: Sequence[tuple[Behaviour, RunSettings]],
+    cuts_ms: Sequence[int] = (),
+    run_parts: PartRunner = in_turn,
+    *,
+    is_shared: bool = False,
+) -> list[list[SimulatedRebalance]]:
+    """Rebalances of some runs since the logs begin.
 
-    If they are shared, a later one takes from the first what is the same in both.
+    They are run in parts between `cuts_ms`. If they are shared, later ones take from the first what is the same in both.
     """
-
-    is_shared: bool
-    _first: tuple[RunSettings, FinishedRun] | None = None
-
-    def rows(self, behaviour: Behaviour, settings: RunSettings) -> list[SimulatedRebalance]:
-        """Rebalances of a run since the logs begin."""
-        other = self._first[1] if self.is_shared and self._first is not None and self._first[0] == settings else None
-        course = Run(behaviour, settings).run(other)
-        self._first = self._first or (settings, course)
+    if not wanted:
+        return []
+    parts = [RunPart(runs, is_shared) for runs in zip(*(parts_of(*pair, cuts_ms) for pair in wanted), strict=True)]
+    finished = list(run_parts(parts))
+    rows = []
+    for (behaviour, settings), runs in zip(wanted, zip(*finished, strict=True), strict=True):
+        course = joined(runs, cuts_ms) or parts_of(behaviour, settings, ())[0].finished()
         from_ms = behaviour.begins_ms - behaviour.heartbeat_ms
-        return [row for row in course.rows if row.start_ms >= from_ms]
+        rows.append([row for row in course.rows if row.start_ms >= from_ms])
+    return rows
 
 
 def rerun(behaviour: Behaviour, settings: RunSettings) -> list[SimulatedRebalance]:
     """Rebalances of a run since the logs begin."""
-    return Reruns(is_shared=False).rows(behaviour, settings)
+    (rows,) = reruns([(behaviour, settings)])
+    return rows
 
 
 def _heartbeats_ms(

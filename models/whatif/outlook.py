@@ -16,7 +16,7 @@ from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan, rule_of, span_of
 from models.whatif.configuration import WHAT_IF_RULES, Configuration, WhatIfRule
 from models.whatif.doubt import readings, variants
-from models.whatif.history import GroupBaseline, GroupReading, Reruns
+from models.whatif.history import GroupBaseline, GroupReading
 from models.whatif.runs.settings import changed
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
@@ -142,15 +142,18 @@ def _bounds_waits(configuration: Configuration) -> bool:
 
 def _answers(history: GroupBaseline, configuration: Configuration, behaviours: Iterable[GroupReading]) -> list[Comparison]:
     """One answer for each behaviour that the logs allow for."""
-    comparisons = []
+    given = list(behaviours)
     on_time = history.is_on_time()
-    runs = Reruns(is_shared=history.is_long)
-    for behaviour, settings, before in behaviours:
-        after = runs.rows(planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
-        is_as_often = configuration.heartbeat_interval_ms is None and configuration.consumer_heartbeat_ms is None
-        by_chance_ms = history.wait_error_ms() if is_as_often else 0
-        comparisons.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms, behaviour.heartbeat_ms))
-    return comparisons
+    others = [
+        (planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
+        for behaviour, settings, _ in given
+    ]
+    is_as_often = configuration.heartbeat_interval_ms is None and configuration.consumer_heartbeat_ms is None
+    by_chance_ms = history.wait_error_ms() if is_as_often else 0
+    return [
+        Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms, behaviour.heartbeat_ms)
+        for (behaviour, _, before), after in zip(given, history.reruns(others), strict=True)
+    ]
 
 
 def _none(_: GroupBaseline) -> Iterable[GroupReading]:

@@ -145,12 +145,25 @@ class Roll:
             session = self.sessions.get(tenure.member_id or "")
             if tenure.gone_ms is None and session is not None and session.last_seen_at is not None and session.ended_how in ENDED:
                 tenure.gone_ms, tenure.how = session.last_seen_at // US_PER_MS, ENDED[session.ended_how]
-        room = (self._first.members_before or self._first.members_after) if self._first is not None else None
-        if room:  # a group that is empty afterwards does not tell how many there were
+        room = self._room()
+        if room is not None:
             always = [tenure for tenure in self.tenures.values() if tenure.came_ms is None]
             always.sort(key=lambda stay: self.seen_ms.get(stay.member_id or "", -1))
             for tenure in always[room:]:
                 tenure.came_ms = self._came_ms(tenure)
+
+    def _room(self) -> int | None:
+        """How many members without a known arrival the first rebalance has room for.
+
+        None if it does not tell: a group that is empty afterwards.
+        """
+        if self._first is None or not (self._first.members_before or self._first.members_after):
+            return None
+        if self._first.members_before:
+            return self._first.members_before
+        _, joined_ms = _times(self._first)
+        came = sum(tenure.came_ms is not None and tenure.came_ms <= joined_ms for tenure in self.tenures.values())
+        return max(0, (self._first.members_after or 0) - came)
 
     def _came_ms(self, tenure: Tenure) -> int | None:
         """When a member came for which there was no room at first.

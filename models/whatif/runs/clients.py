@@ -139,14 +139,24 @@ class QuietCluster(Cluster):
             self.watch(change)
         arrivals = []
         for answer in outcome.answers:
-            arrival = self.awaited.pop(answer.request_id)
-            if not (arrival.only_refusals and answer.response.error is Error.NONE):
+            arrival = self.awaited.pop(answer.request_id, None)
+            if arrival is not None and not (arrival.only_refusals and answer.response.error is Error.NONE):
                 arrival.response = answer.response
                 arrivals.append(arrival)
         if len(arrivals) == 1:
             self.world.plan(TRAVEL_MS, arrivals[0])
         elif arrivals:
             self.world.plan(TRAVEL_MS, Arrivals(arrivals))
+
+    def is_awaited(self) -> bool:
+        """Whether a member waits for a response.
+
+        One that expires while its SyncGroup waits is never answered (GroupCoordinator.removeMemberAndUpdateGroup).
+        """
+        given_up = [number for number, arrival in self.awaited.items() if arrival.attempt != arrival.client.attempt]
+        for number in given_up:
+            del self.awaited[number]
+        return bool(self.awaited)
 
     # -- heartbeats that are not sent --------------------------------------------------------------------------
 

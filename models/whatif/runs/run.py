@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from models.kafka.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState, SimpleGroup
@@ -130,6 +130,16 @@ class Recorder:
         return min(waited, max(step, waited // step * step)) if row.was_empty and step > 0 else 0
 
 
+def acts_of(behaviour: Behaviour, settings: RunSettings) -> list[Act]:
+    """What members do in a run, in order of time."""
+    lead_ms = settings.poll_ms // 2 + TRAVEL_MS
+    acts = [_led(act, lead_ms) for act in behaviour.acts()]
+    if settings.commit_ms:
+        acts += [replace(act, at_ms=act.at_ms - settings.commit_ms, kind=ActKind.COMMIT) for act in acts if act.kind in SILENCES]
+    acts.sort(key=lambda act: act.at_ms)
+    return acts
+
+
 def _led(act: Act, lead_ms: int) -> Act:
     """An act so much earlier that its member joins in time.
 
@@ -176,16 +186,12 @@ class Run:
         """Time of the next look whether something can be left out."""
         self._rests: list[Rest] = []
 
-    def run(self, other: FinishedRun | None = None) -> FinishedRun:
+    def run(self, acts: Sequence[Act], ends_ms: int | None, other: FinishedRun | None = None) -> FinishedRun:
         """The rebalances of the run in order of time, with the moments of rest.
 
-        Of `other`, a run under the same settings, stretches are taken over in which the behaviour is the same.
+        It goes on after the last action if the logs do, which end at `ends_ms`. Of `other`, a run under the same settings,
+        stretches are taken over in which the behaviour is the same.
         """
-        lead_ms = self.settings.poll_ms // 2 + TRAVEL_MS
-        acts = [_led(act, lead_ms) for act in self.behaviour.acts()]
-        if self.settings.commit_ms:
-            acts += [replace(act, at_ms=act.at_ms - self.settings.commit_ms, kind=ActKind.COMMIT) for act in acts if act.kind in SILENCES]
-        acts.sort(key=lambda act: act.at_ms)
         if not acts:
             return FinishedRun([], [], [])
         self.recorder.shift_ms = acts[0].at_ms
@@ -205,7 +211,8 @@ class Run:
             self.world.now_ms = max(self.world.now_ms, act.at_ms - self.recorder.shift_ms)
             self._perform(act)
             place += 1
-        self._run_until(self.behaviour.ends_ms + self._after_ms(), None)
+        if ends_ms is not None:
+            self._run_until(ends_ms + self._after_ms(), None)
         return FinishedRun(acts, self.recorder.rows, self._rests)
 
     def _name_of(self, member_id: str) -> str:
@@ -253,7 +260,7 @@ class Run:
 
     def _is_quiet(self) -> bool:
         """Whether all members that the coordinator knows are stable, and nothing else goes on."""
-        if self.cluster.awaited:
+        if self.cluster.awaited and self.cluster.is_awaited():
             return False
         awake = 0
         latest_ms = self.world.now_ms + LONG_MS

@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from models.whatif.history import History
 
 
-def whatif_history(rows: Any) -> History:
+def whatif_history(rows: Any, processes: int = 1) -> History:
     """Rows that what-if needs, with the version of each cluster's brokers.
 
-    Of several versions the one that most files tell counts.
+    Of several versions the one that most files tell counts. `processes` run long histories; 0 is one for each processor.
     """
     from models.whatif.history import History
+    from pipelines.analysis.parallel.whatif import part_runner
 
+    runner = part_runner(processes)
     return History(
-        list(rows.rebalances), list(rows.rebalance_members), list(rows.members), list(rows.client_states), _versions(rows)
+        list(rows.rebalances), list(rows.rebalance_members), list(rows.members), list(rows.client_states), _versions(rows), runner
     )  # fmt: skip
 
 

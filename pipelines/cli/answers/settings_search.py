@@ -81,10 +81,13 @@ ClusterAndGroup = tuple[str, str]
 """Cluster and name."""
 
 
-def search(rows: Any, wanted: Collection[ClusterAndGroup] | None, budget: SearchLimits, *scopes: AdviceScope) -> list[Advice]:
+def search(
+    rows: Any, wanted: Collection[ClusterAndGroup] | None, budget: SearchLimits, *scopes: AdviceScope, processes: int = 1
+) -> list[Advice]:
     """Search settings for groups and for their incidents, most downtime first.
 
     Without `wanted`, for all groups. `scopes` are parts of their history that are asked about beside the incidents.
+    `processes` are as in `whatif_history`.
     """
     counts = Counter((row.cluster, row.group) for row in rows.rebalances if row.system == "kafka")
     room = budget.rows_max if budget.rows_max is not None else counts.total()
@@ -96,7 +99,7 @@ def search(rows: Any, wanted: Collection[ClusterAndGroup] | None, budget: Search
 
     incidents = _scopes(rows)
     advices: list[Advice] = []
-    for group in by_harm(group for group in whatif_history(rows).groups() if (group.cluster, group.group) in fitting):
+    for group in by_harm(group for group in whatif_history(rows, processes).groups() if (group.cluster, group.group) in fitting):
         if len(group.rows) <= room and len(advices) < budget.groups_max:
             room -= len(group.rows)
             scope_ids = [*incidents[group.cluster, group.group], *scopes]

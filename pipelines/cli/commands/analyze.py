@@ -77,7 +77,7 @@ def _searched(source: Source, *, at_length: bool) -> list[Advice]:
     from pipelines.cli.answers.settings_search import AT_LENGTH, BESIDE, harmed_groups, search
 
     if at_length:
-        return search(source.rows, None, AT_LENGTH)
+        return search(source.rows, None, AT_LENGTH, processes=source.settings.input.processes)
     wanted = harmed_groups(source.rows)
     return search(source.rows, wanted, BESIDE) if wanted else []
 

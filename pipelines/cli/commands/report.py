@@ -41,7 +41,8 @@ def report(
     from pipelines.cli.answers.settings_search import AT_LENGTH, search
 
     source = open_source(query_options)
-    write_report(source, out, query_options, title=title, advices=search(source.rows, None, AT_LENGTH) if advise else None)
+    advices = search(source.rows, None, AT_LENGTH, processes=source.settings.input.processes) if advise else None
+    write_report(source, out, query_options, title=title, advices=advices)
     return codes.decisive(source.codes)
 
 

@@ -110,7 +110,8 @@ def whatif(
     if configuration == Configuration():
         raise UsageError("say what would be set otherwise: --static-membership, --session-timeout 45s, ... (see --help)")
     source = open_source(query_options)
-    results = [under(group, configuration) for group in whatif_history(source.rows).groups()]
+    histories = whatif_history(source.rows, source.settings.input.processes).groups()
+    results = [under(history, configuration) for history in histories]
     if form == "people":
         _show(screen(), results, source, limit, verbose=query_options.verbose)
     elif form == "json":
@@ -310,7 +311,7 @@ def advise(query_options: QueryOptions, form: o.OutputForm, limit: o.Limit = AT_
 
     source = open_source(query_options)
     groups = len({(row.cluster, row.group) for row in source.rows.rebalances if row.system == "kafka"})
-    advices = search(source.rows, None, SearchLimits(limit or groups, None, is_varied=True))
+    advices = search(source.rows, None, SearchLimits(limit or groups, None, is_varied=True), processes=source.settings.input.processes)
     if form == "people":
         _show_advice(screen(), advices, groups)
     elif form == "json":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, ProcessStretch, StretchKind
-from models.whatif.history import Reruns, rerun
+from models.whatif.history import rerun, reruns
 from models.whatif.runs.run import RunSettings
 
 SETTINGS = RunSettings(version="3.9.1", session_ms={"": 10_000}, max_poll_ms={"": 300_000}, heartbeat_ms=3_000, initial_delay_ms=3_000)
@@ -22,8 +22,7 @@ def behaviour(*, restarts: bool) -> Behaviour:
 
 
 def test_a_second_run_is_the_same_where_it_takes_from_the_first() -> None:
-    shared = Reruns(is_shared=True)
-    first, second = (shared.rows(behaviour(restarts=restarts), SETTINGS) for restarts in (True, False))
+    first, second = reruns([(behaviour(restarts=restarts), SETTINGS) for restarts in (True, False)], is_shared=True)
     alone = rerun(behaviour(restarts=False), SETTINGS)
     assert first == rerun(behaviour(restarts=True), SETTINGS)
     assert [(row.trigger, row.kind) for row in second] == [(row.trigger, row.kind) for row in alone]
@@ -32,7 +31,7 @@ def test_a_second_run_is_the_same_where_it_takes_from_the_first() -> None:
 
 
 def test_runs_under_other_settings_share_nothing() -> None:
-    shared = Reruns(is_shared=True)
-    shared.rows(behaviour(restarts=True), SETTINGS)
     other = RunSettings(version="3.9.1", session_ms={"": 30_000}, max_poll_ms={"": 300_000}, heartbeat_ms=3_000, initial_delay_ms=3_000)
-    assert shared.rows(behaviour(restarts=False), other) == rerun(behaviour(restarts=False), other)
+    _, second = reruns([(behaviour(restarts=True), SETTINGS), (behaviour(restarts=False), other)], is_shared=True)
+
+    assert second == rerun(behaviour(restarts=False), other)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from models.units import US_PER_MS
 from models.whatif.advice import Advice, advise
 from models.whatif.configuration import Configuration
 from models.whatif.history import GroupBaseline, History
@@ -99,3 +100,29 @@ def test_letting_some_work_on_is_not_advised_where_nobody_tells_how_many_there_a
     story = (JOINED + EVICTED).split("\n09:20", 1)[1].split("\n09:25:00,521")[0]
     advice = advise(baseline("09:20" + story, tmp_path))
     assert not {"cooperative", "consumer"} & {*helpful(advice), *useless(advice)}
+
+
+UNSEEN = """
+08:40:00,516 Preparing to rebalance group parcels in state PreparingRebalance with old generation 0 (__consumer_offsets-8) \
+(reason: Adding new member parcel-1-11111111-1111-1111-1111-111111111111 with group instance id None)
+08:40:03,516 Stabilized group parcels generation 1 (__consumer_offsets-8) with 1 members
+08:40:03,532 Assignment received from leader for group parcels for generation 1. The group has 1 members, 0 of which are static.
+09:00:00,516 Preparing to rebalance group parcels in state PreparingRebalance with old generation 1 (__consumer_offsets-8) \
+(reason: Adding new member parcel-2-22222222-2222-2222-2222-222222222222 with group instance id None)
+09:00:03,412 Stabilized group parcels generation 2 (__consumer_offsets-8) with 3 members
+09:00:03,432 Assignment received from leader for group parcels for generation 2. The group has 3 members, 0 of which are static.
+10:00:00,516 Preparing to rebalance group parcels in state PreparingRebalance with old generation 2 (__consumer_offsets-8) \
+(reason: Removing member parcel-3-33333333-3333-3333-3333-333333333333 on LeaveGroup)
+10:00:03,412 Stabilized group parcels generation 3 (__consumer_offsets-8) with 2 members
+10:00:03,432 Assignment received from leader for group parcels for generation 3. The group has 2 members, 0 of which are static.
+"""
+
+
+def test_a_member_whose_arrival_no_line_tells_came_after_a_group_that_had_no_room_for_it(tmp_path: Path) -> None:
+    """It is not taken to have been there from the beginning, beside all others of its name."""
+    history = baseline(UNSEEN, tmp_path)
+    behaviour, _, _ = history.reading()
+    (life,) = behaviour.members["parcel-3"].lives
+
+    assert history.rows[0].members_after == 1
+    assert life.start_ms == history.rows[1].began // US_PER_MS

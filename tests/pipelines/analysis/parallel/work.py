@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from models.whatif.runs.courses import FinishedRun
+from models.whatif.runs.parts import RunPart
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,16 @@ class Fail:
 
     def run(self, _told: Any) -> None:
         raise self.problem
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlyPart(RunPart):
+    """A part that ends each process but the one that made it."""
+
+    made_in: int = field(default_factory=os.getpid)
+
+    def finished(self) -> list[FinishedRun]:
+        """End the process, or run the part."""
+        if os.getpid() != self.made_in:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return RunPart.finished(self)
