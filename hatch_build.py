@@ -9,7 +9,9 @@ compare its answers with those of the checkout.
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 PUBLIC = "groupscope"
 PACKAGES = ("parsers", "models", "pipelines", "dashboards", "conf")
@@ -25,6 +28,16 @@ AS_IN_CHECKOUT = ("pipelines/versions.py",)
 """Files whose strings name modules of the checkout, also in a wheel: fingerprints are the same in both."""
 DEFLATED_PLOTLY = "plotly.min.js.zlib"
 KEPT_PLOTLY = f"build/{DEFLATED_PLOTLY}"
+NAMED_HOME = "PROJECT_URL"
+"""Variable that names the project's address where no clone does."""
+_HOME = re.compile(r"(?:https://(?:[^@/]*@)?|git@)(?P<host>[\w.-]+\.\w+)[/:](?P<path>[\w./-]+?)(?:\.git)?/?")
+_PLACES = {
+    "Homepage": "",
+    "Documentation": "/tree/main/docs",
+    "Changelog": "/blob/main/CHANGELOG.md",
+    "Issues": "/issues",
+    "Source": "",
+}
 _NAMED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::[\w.]+)?")
 _LEFT_OUT = ("__pycache__", ".pyc", ".forms.json")
 
@@ -44,6 +57,34 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         self._folder = tempfile.TemporaryDirectory()
         for source, target in written(Path(self.root), Path(self._folder.name)):
             build_data["force_include"][str(source)] = target
+
+
+class CustomMetadataHook(MetadataHookInterface):
+    """Adds the project's addresses."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        metadata["urls"] = project_urls(os.environ.get(NAMED_HOME) or origin(Path(self.root)))
+
+
+def project_urls(home: str) -> dict[str, str]:
+    """Addresses by their well-known labels; none where the home is no address that anybody can open.
+
+    Credentials in it stay here.
+    """
+    found = _HOME.fullmatch(home.strip())
+    if found is None:
+        return {}
+    home = f"https://{found['host']}/{found['path']}"
+    return {label: home + place for label, place in _PLACES.items()}
+
+
+def origin(root: Path) -> str:
+    """The repository that the sources were cloned from, if any."""
+    command = ["git", "-C", str(root), "config", "--get", "remote.origin.url"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603 - constant words
+    except OSError:
+        return ""
 
 
 def written(root: Path, folder: Path) -> Iterator[tuple[Path, str]]:

@@ -1,5 +1,6 @@
-"""Versions come from tags, also where the sources lie without their history."""
+"""Versions come from tags and addresses from the clone, also where the sources lie without their history."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import groupscope
+from hatch_build import NAMED_HOME, project_urls
 
 ROOT = Path(__file__).resolve().parents[2]
 PRETENDED = "SETUPTOOLS_SCM_PRETEND_VERSION"
@@ -73,6 +75,31 @@ def test_a_source_distribution_keeps_its_version(sources: Path, tmp_path: Path) 
         archive.extractall(tmp_path, filter="data")
 
     assert hatchling(tmp_path / "groupscope-7.8.9", "version") == "7.8.9"
+
+
+HOMES = {
+    "a clone": ("https://git.example.com/team/groupscope.git\n", "https://git.example.com/team/groupscope"),
+    "a clone by ssh": ("git@git.example.com:team/groupscope.git", "https://git.example.com/team/groupscope"),
+    "credentials": ("https://me:secret@git.example.com/team/groupscope", "https://git.example.com/team/groupscope"),
+    "a folder": ("/srv/git/groupscope.git", None),
+    "a machine of one's own": ("ssh://build/groupscope", None),
+    "nothing": ("", None),
+}
+
+
+@pytest.mark.parametrize(("home", "address"), HOMES.values(), ids=HOMES)
+def test_addresses_are_those_that_anybody_can_open(home: str, address: str | None) -> None:
+    urls = project_urls(home)
+
+    assert urls.get("Homepage") == address
+    assert urls.get("Issues") == (f"{address}/issues" if address else None)
+
+
+def test_builds_carry_the_addresses(sources: Path) -> None:
+    metadata = json.loads(hatchling(sources, "metadata", **{NAMED_HOME: "https://git.example.com/team/groupscope"}))
+
+    assert metadata["urls"]["Changelog"] == "https://git.example.com/team/groupscope/blob/main/CHANGELOG.md"
+    assert all((ROOT / place.partition("main/")[2]).exists() for place in metadata["urls"].values() if "main/" in place)
 
 
 @pytest.mark.parametrize("name", ["cli", "spark"])
