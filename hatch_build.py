@@ -67,9 +67,9 @@ class CustomMetadataHook(MetadataHookInterface):
 
 
 def project_urls(home: str) -> dict[str, str]:
-    """Addresses by their well-known labels; none where the home is no address that anybody can open.
+    """Addresses by their well-known labels.
 
-    Credentials in it stay here.
+    None if the home is no address that anybody can open. Credentials in it are left out.
     """
     found = _HOME.fullmatch(home.strip())
     if found is None:

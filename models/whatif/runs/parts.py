@@ -79,7 +79,7 @@ def parts_of(behaviour: Behaviour, settings: RunSettings, cuts_ms: Sequence[int]
     for first, last in pairwise(places):
         begun = _begun(acts, first, settings) if first else []
         ends_ms = behaviour.ends_ms if last == len(acts) else None
-        parts.append(PartialRun(lives_apart, settings, [*begun, *acts[first : last + (0 if ends_ms else OVERLAP_ACTS)]], ends_ms))
+        parts.append(PartialRun(lives_apart, settings, [*begun, *acts[first : last + (OVERLAP_ACTS if ends_ms is None else 0)]], ends_ms))
     return parts
 
 

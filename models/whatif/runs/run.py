@@ -260,7 +260,7 @@ class Run:
 
     def _is_quiet(self) -> bool:
         """Whether all members that the coordinator knows are stable, and nothing else goes on."""
-        if self.cluster.awaited and self.cluster.is_awaited():
+        if self.cluster.is_awaited():
             return False
         awake = 0
         latest_ms = self.world.now_ms + LONG_MS
