@@ -38,11 +38,11 @@ class RebalanceChange:
     added: int = 0
     waits_seconds: float | None = None
     """Expected initial delay if it differs."""
+    stopped_seconds: float = field(init=False)
+    """Actual downtime of the group in this rebalance."""
 
-    @property
-    def stopped_seconds(self) -> float:
-        """Actual downtime of the group in this rebalance."""
-        return stopped_seconds(self.row)
+    def __post_init__(self) -> None:
+        self.stopped_seconds = stopped_seconds(self.row)
 
 
 @dataclass(frozen=True, slots=True)

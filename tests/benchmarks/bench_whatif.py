@@ -21,6 +21,7 @@ from models.whatif.outlook import under
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.parallel.whatif import part_runner
+from pipelines.gc_tuning import gc_throttled
 from pipelines.simulate.run import simulate
 
 T = TypeVar("T")
@@ -80,10 +81,14 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=6)
     parser.add_argument("--processes", type=int, default=0, help="0: one for each processor")
     asked = parser.parse_args()
-    made = history(asked.rebalances, asked.members, asked.processes)
+    with gc_throttled():  # as the program's commands run
+        _measure(history(asked.rebalances, asked.members, asked.processes), asked.members)
+
+
+def _measure(made: GroupBaseline, members: int) -> None:
     count = len(made.rows)
     timing, (behaviour, _, _) = timed(made.reading)
-    print(f"{count:,} rebalances of {asked.members} members; readings of their behaviour: {2 if 'process' in behaviour.assumed else 1}")
+    print(f"{count:,} rebalances of {members} members; readings of their behaviour: {2 if 'process' in behaviour.assumed else 1}")
     print(f"reading, and a run as it was: {timing.of(count)}")
     for name, configuration in CONFIGURATIONS:
         timing, told = timed(lambda configuration=configuration: under(made, configuration))  # type: ignore[misc]

@@ -28,13 +28,14 @@ It comes to rest with it.
 class PartialRun:
     """Some of a run's actions.
 
-    `ends_ms` is None if other parts follow.
+    `ends_ms` is None if other parts follow. `shared_ms` are the first and last times of actions that other parts run, too.
     """
 
     behaviour: Behaviour
     settings: RunSettings
     acts: Sequence[Act]
     ends_ms: int | None
+    shared_ms: Sequence[tuple[int, int]] = ()
 
     def finished(self, other: FinishedRun | None = None) -> FinishedRun:
         """Rebalances and moments of rest.
@@ -42,6 +43,11 @@ class PartialRun:
         What is the same in `other` is taken from it.
         """
         return Run(self.behaviour, self.settings).run(self.acts, self.ends_ms, other)
+
+    def without_inner_rests(self, run: FinishedRun) -> FinishedRun:
+        """What joining its run with other parts takes."""
+        rests = [rest for rest in run.rests if any(first <= rest.act.at_ms <= last for first, last in self.shared_ms)]
+        return FinishedRun([], run.rows, rests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +61,10 @@ class RunPart:
     is_shared: bool = False
 
     def finished(self) -> list[FinishedRun]:
-        """Rebalances and moments of rest of each run."""
+        """Rebalances of each run, and its moments of rest near other parts."""
         first = self.runs[0].finished()
         later = [run.finished(first if self.is_shared and run.settings == self.runs[0].settings else None) for run in self.runs[1:]]
-        return [FinishedRun([], run.rows, run.rests) for run in (first, *later)]
+        return [run.without_inner_rests(finished) for run, finished in zip(self.runs, (first, *later), strict=True)]
 
 
 PartRunner = Callable[[Sequence[RunPart]], Iterable[list[FinishedRun]]]
@@ -79,7 +85,10 @@ def parts_of(behaviour: Behaviour, settings: RunSettings, cuts_ms: Sequence[int]
     for first, last in pairwise(places):
         begun = _begun(acts, first, settings) if first else []
         ends_ms = behaviour.ends_ms if last == len(acts) else None
-        parts.append(PartialRun(lives_apart, settings, [*begun, *acts[first : last + (OVERLAP_ACTS if ends_ms is None else 0)]], ends_ms))
+        overlaps = [acts[place : place + OVERLAP_ACTS] for place in (first, last) if 0 < place < len(acts)]
+        shared_ms = [(overlap[0].at_ms, overlap[-1].at_ms) for overlap in overlaps]
+        own = acts[first : last + (OVERLAP_ACTS if ends_ms is None else 0)]
+        parts.append(PartialRun(lives_apart, settings, [*begun, *own], ends_ms, shared_ms))
     return parts
 
 

@@ -217,10 +217,17 @@ def send(stream: IO[bytes], value: Any) -> None:
     stream.flush()
 
 
-# Events are most of what is sent, and dataclasses with slots are slow to pickle.
-for _kind in (Event, LogPosition):
-    _values = attrgetter(*(field.name for field in fields(_kind)))
-    copyreg.pickle(_kind, partial(lambda kind, values, value: (kind, values(value)), _kind, _values))
+def pickle_as_tuples(*kinds: type[Any]) -> None:
+    """Pickle dataclasses of these kinds by their fields, in order.
+
+    Those with slots are slow to pickle otherwise.
+    """
+    for kind in kinds:
+        values = attrgetter(*(field.name for field in fields(kind)))
+        copyreg.pickle(kind, partial(lambda kind, values, value: (kind, values(value)), kind, values))
+
+
+pickle_as_tuples(Event, LogPosition)  # most of what is sent
 
 
 def _frozen(content: dict[str, object]) -> MappingProxyType[str, object]:

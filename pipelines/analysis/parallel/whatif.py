@@ -11,10 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.whatif.runs.courses import FinishedRun
+from models.whatif.behaviour.members import Act
+from models.whatif.runs.courses import FinishedRun, Rest
 from models.whatif.runs.parts import PartRunner, RunPart, in_turn
-from pipelines.analysis.parallel.pool import WorkerDeath, WorkerPool
+from models.whatif.runs.simulated_rebalances import SimulatedRebalance
+from pipelines.analysis.parallel.pool import WorkerDeath, WorkerPool, pickle_as_tuples
 from pipelines.analysis.parallel.workers import processors
+
+pickle_as_tuples(Act, Rest, SimulatedRebalance)
 
 
 @dataclass(frozen=True, slots=True)
