@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from models.kafka.conformance.explanation import NAMELESS_ID, Explanation, HiddenInput, is_named
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.classic.partition_ownership import PartitionRole
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Join, Leave, Leaver, Protocol, Sync
 from models.kafka.coordinator.protocol.subscription import CONSUMER
@@ -145,7 +145,7 @@ def _sync(explanation: Explanation, hidden: HiddenInput) -> None:
     if hidden.has_changed:  # it can't be stored
         explanation.coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
     explanation.take(explanation.coordinator.handle(request))
-    explanation.coordinator.fail_writes(Error.NONE)
+    explanation.coordinator.fail_writes(NO_ERROR)
 
 
 def _sync_empty(explanation: Explanation, hidden: HiddenInput) -> None:

@@ -24,7 +24,7 @@ from models.kafka.coordinator.consumer.member import ClassicSide, Member, Member
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Join, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
@@ -151,7 +151,7 @@ class BothCoordinator:
         """Leave writes unconfirmed by replicas until `settle_writes`."""
         self.classic.hold_writes()
 
-    def settle_writes(self, error: Error = Error.NONE) -> Outcome:
+    def settle_writes(self, error: Error = NO_ERROR) -> Outcome:
         """Complete all pending writes with `error` and stop holding writes."""
         return self._merged(self.classic.settle_writes(error))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from models.kafka.coordinator.consumer.assignors import Subscriber, Subscription, uniform_target
-from models.kafka.coordinator.consumer.topic_partitions import flat
+from models.kafka.coordinator.consumer.topic_partitions import PartitionSet
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 
 Wanted = Mapping[str, Collection[str]]
-OwnedPartitions = Mapping[str, Mapping[str, frozenset[int]]]
+OwnedPartitions = Mapping[str, PartitionSet]
 
 
 def range_assignment(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) -> dict[str, list[Partition]]:
@@ -35,10 +35,9 @@ def cooperative_sticky_assignment(wanted: Wanted, topics: Mapping[str, int], own
     A partition that another member still owns is left out; it is assigned in the next rebalance, after its owner has
     revoked it.
     """
-    holdings = {member: flat(owned[member]) for member in wanted}
-    subscribers = {member: Subscriber(frozenset(wanted[member]), target=holdings[member]) for member in wanted}
+    subscribers = {member: Subscriber(frozenset(topics_wanted), target=owned[member]) for member, topics_wanted in wanted.items()}
     balanced = uniform_target(Subscription("", 0, "uniform", subscribers, topics))
-    owners = {partition: member for member in wanted for partition in holdings[member]}
+    owners = {partition: member for member in wanted for partition in owned[member]}
     return {
         member: sorted(partition for partition in share if owners.get(partition, member) == member) for member, share in balanced.items()
     }

@@ -35,6 +35,10 @@ class ClientPhase(Enum):
     STABLE = "stable"
 
 
+STOPPED, UNJOINED, JOINING, SYNCING, STABLE = ClientPhase
+"""The same as names of the module (see `group_states`)."""
+
+
 @dataclass(slots=True, eq=False)
 class Client(ABC):
     """A client of either protocol."""
@@ -45,7 +49,7 @@ class Client(ABC):
     name: str
     instance: str | None = None
     topics: tuple[str, ...] = ()
-    phase: ClientPhase = ClientPhase.STOPPED
+    phase: ClientPhase = STOPPED
     member: str = ""
     generation: int = -1
     """Generation, or member epoch in the consumer protocol."""
@@ -64,14 +68,14 @@ class Client(ABC):
     @property
     def runs(self) -> bool:
         """Whether its process is running."""
-        return self.phase is not ClientPhase.STOPPED
+        return self.phase is not STOPPED
 
     # -- faults and commands -----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the process."""
         self.life += 1
-        self.phase, self.member, self.generation, self.node, self.owned = ClientPhase.UNJOINED, "", -1, None, ()
+        self.phase, self.member, self.generation, self.node, self.owned = UNJOINED, "", -1, None, ()
         self.busy_until_ms = self.paused_until_ms = self.cut_until_ms = 0
         self.act = None
         self._poll_planned = False
@@ -83,7 +87,7 @@ class Client(ABC):
         """Kill the process without notice; responses to it are dropped."""
         self.life += 1
         self.attempt += 1
-        self.phase = ClientPhase.STOPPED
+        self.phase = STOPPED
 
     @abstractmethod
     def close(self) -> None:

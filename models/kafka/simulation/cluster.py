@@ -12,7 +12,7 @@ from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.settings import MigrationPolicy
 from models.kafka.coordinator.group_coordinator import BothCoordinator
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition
@@ -174,7 +174,7 @@ class Cluster:
 
     def _send_back(self, flight: Flight, response: Response) -> None:
         after_ms = self.world.between(*LATENCY_MS)
-        if response.error is not Error.NONE or not flight.only_refusals:
+        if response.error is not NO_ERROR or not flight.only_refusals:
             self.world.plan(after_ms, lambda: flight.receive(response))
 
     def hold_writes(self, group: str) -> None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import cast
 
-from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, owned_of, subscription
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, owned_partitions, subscription
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Sync
 from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.assignment import cooperative_sticky_assignment, range_assignment
-from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
+from models.kafka.simulation.client import COORDINATOR_GONE, JOINING, RETRY_MS, STABLE, STOPPED, SYNCING, UNJOINED, Client, names
 from models.kafka.simulation.scenario import COOPERATIVE
 
 POLL_TIMED_OUT = (
@@ -42,6 +42,12 @@ def protocols_of(assignor: str, topics: tuple[str, ...], owned: tuple[Partition,
     return (Protocol(assignor, subscription(topics, owned)),)
 
 
+@lru_cache(maxsize=1024)
+def of_topics(share: tuple[Partition, ...], topics: tuple[str, ...]) -> tuple[Partition, ...]:
+    """Partitions of a share whose topics are subscribed; most equal those of the previous join."""
+    return tuple(partition for partition in share if partition[0] in topics)
+
+
 def without(share: tuple[Partition, ...], other: tuple[Partition, ...]) -> tuple[Partition, ...]:
     """Partitions of a share that another one does not have."""
     return tuple(partition for partition in share if partition not in other) if share != other else ()
@@ -56,6 +62,11 @@ class Consumer(Client):
     _leads: bool = False
     _assigned_topics: dict[str, int] = field(default_factory=dict)
     """Partition counts at its last assignment as leader (assignmentSnapshot)."""
+    is_cooperative: bool = field(init=False)
+    """Whether it keeps its partitions while it joins."""
+
+    def __post_init__(self) -> None:
+        self.is_cooperative = self.plan.assignor == COOPERATIVE
 
     # -- the application ---------------------------------------------------------------------------------------
 
@@ -63,11 +74,6 @@ class Consumer(Client):
         """Start the process."""
         self.why, self._leads = None, False
         Client.start(self)
-
-    @property
-    def is_cooperative(self) -> bool:
-        """Whether it keeps its partitions while it joins."""
-        return self.plan.assignor == COOPERATIVE
 
     def close(self) -> None:
         """Close the consumer; a dynamic member leaves the group."""
@@ -84,23 +90,23 @@ class Consumer(Client):
 
     def see_new_partitions(self) -> None:
         """Notice added partitions; only the leader rejoins."""
-        if self._leads and self.phase is ClientPhase.STABLE and self._assigned_topics != self.cluster.topics:
+        if self._leads and self.phase is STABLE and self._assigned_topics != self.cluster.topics:
             self._rejoin("cached metadata has changed", "metadata_change")
 
     # -- polling -----------------------------------------------------------------------------------------------
 
     def _polled(self) -> None:
-        if self.phase in (ClientPhase.UNJOINED, ClientPhase.STABLE):
+        if self.phase in (UNJOINED, STABLE):
             self._join()
 
     def _rejoin(self, why: str, act: str | None = None) -> None:
         """Rejoin with the next poll (requestRejoin)."""
-        if self.phase is ClientPhase.STOPPED:
+        if self.phase is STOPPED:
             return
         self.why = why
         self.act = act
         self.say("rejoin_requested", why=why)
-        if self.phase is ClientPhase.STABLE:
+        if self.phase is STABLE:
             self._poll_soon()
 
     def _poll_timed_out(self) -> None:
@@ -108,7 +114,7 @@ class Consumer(Client):
 
         Source: handlePollTimeoutExpiry. An unknown coordinator is looked up first (HeartbeatThread.run).
         """
-        if self.phase is not ClientPhase.STABLE or self.busy_until_ms <= self.world.now_ms:
+        if self.phase is not STABLE or self.busy_until_ms <= self.world.now_ms:
             return
         if self.node is None:
             attempt = self.attempt
@@ -126,9 +132,9 @@ class Consumer(Client):
     def _reconnect(self) -> None:
         """Continue after a cut; a pending join is sent again."""
         self._lose_coordinator("session timed out without receiving a heartbeat response", is_disconnected=False)
-        if self.phase in (ClientPhase.JOINING, ClientPhase.SYNCING):
+        if self.phase in (JOINING, SYNCING):
             self._again()
-        elif self.phase is ClientPhase.STABLE:
+        elif self.phase is STABLE:
             self.attempt += 1
             self._beat_on(self.attempt)
 
@@ -136,8 +142,8 @@ class Consumer(Client):
 
     def _join(self) -> None:
         """Revoke partitions as needed, then join (onJoinPrepare)."""
-        kept = tuple(partition for partition in self.owned if partition[0] in self.topics) if self.is_cooperative else ()
-        self._revoke(tuple(partition for partition in self.owned if partition not in kept))
+        kept = of_topics(self.owned, self.topics) if self.is_cooperative else ()
+        self._revoke(without(self.owned, kept))
         self._again()
 
     def _revoke(self, lost: tuple[Partition, ...], how: str = "revoked") -> None:
@@ -146,7 +152,7 @@ class Consumer(Client):
             self.owned = tuple(partition for partition in self.owned if partition not in lost)
 
     def _again(self) -> None:
-        self.phase = ClientPhase.JOINING
+        self.phase = JOINING
         self.attempt += 1
         attempt = self.attempt
         self._with_coordinator(lambda: self._receive(attempt, self._send_join))
@@ -173,7 +179,7 @@ class Consumer(Client):
 
     def _joined(self, response: Response) -> None:
         answer, error = cast("JoinResponse", response), response.error
-        if error is Error.NONE:
+        if error is NO_ERROR:
             self._sync(answer)
         elif error is Error.MEMBER_ID_REQUIRED:
             self.member = answer.member
@@ -206,7 +212,7 @@ class Consumer(Client):
 
     def _sync(self, response: JoinResponse) -> None:
         self.member, self.generation = response.member, response.generation
-        self.phase, self.why = ClientPhase.SYNCING, None
+        self.phase, self.why = SYNCING, None
         self._leads = response.leader == response.member
         self.say("joined", generation=response.generation, member_id=response.member, protocol=response.protocol)
         made = self._assign(response) if self._leads and not response.skip_assignment else {}
@@ -226,7 +232,7 @@ class Consumer(Client):
         wanted = {member.member: topics_of(member.metadata) or frozenset() for member in members}
         if self.is_cooperative:
             return cooperative_sticky_assignment(
-                wanted, self.cluster.topics, {member.member: owned_of(member.metadata) for member in members}
+                wanted, self.cluster.topics, {member.member: owned_partitions(member.metadata) for member in members}
             )
         return range_assignment(self._in_order(members), wanted, self.cluster.topics)
 
@@ -235,10 +241,10 @@ class Consumer(Client):
         return [member.member for member in sorted(members, key=lambda member: (member.instance is None, member.instance or member.member))]
 
     def _synced(self, response: Response) -> None:
-        if response.error is not Error.NONE:
+        if response.error is not NO_ERROR:
             self._refused("sync_failed", response.error)
             return
-        self.phase = ClientPhase.STABLE
+        self.phase = STABLE
         self.attempt += 1
         self.act = None
         share = assigned(cast("SyncResponse", response).assignment)
@@ -260,7 +266,7 @@ class Consumer(Client):
         self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
-        if attempt != self.attempt or self.phase is not ClientPhase.STABLE:
+        if attempt != self.attempt or self.phase is not STABLE:
             return
         if self.node is None:
             self._with_coordinator(lambda: None)
@@ -271,7 +277,7 @@ class Consumer(Client):
 
     def _beaten(self, response: Response) -> None:
         error = response.error
-        if error is Error.NONE or self.phase is not ClientPhase.STABLE:
+        if error is NO_ERROR or self.phase is not STABLE:
             return
         if error is Error.REBALANCE_IN_PROGRESS:
             self.say("heartbeat_rebalancing")
@@ -285,7 +291,7 @@ class Consumer(Client):
             self._poll_soon()
 
     def _commit_on(self, attempt: int) -> None:
-        if attempt != self.attempt or self.phase is not ClientPhase.STABLE:
+        if attempt != self.attempt or self.phase is not STABLE:
             return
         if self.node is not None and self.owned and self.busy_until_ms <= self.world.now_ms:
             offsets = dict.fromkeys(self.owned, self.world.now_ms)
@@ -297,13 +303,13 @@ class Consumer(Client):
         """Give up member id and generation (resetStateAndGeneration)."""
         self.say("generation_reset", why=why)
         self.say("rejoin_requested", why=why)
-        self.phase, self.member, self.generation, self.why = ClientPhase.UNJOINED, "", -1, why
+        self.phase, self.member, self.generation, self.why = UNJOINED, "", -1, why
         self.attempt += 1
         self._revoke(self.owned, "lost")
 
     def _leave(self, why: str) -> None:
         """Leave the group, except as a static or unknown member (maybeLeaveGroup)."""
-        if self.instance is not None or self.node is None or not self.member or self.phase is ClientPhase.UNJOINED:
+        if self.instance is not None or self.node is None or not self.member or self.phase is UNJOINED:
             return
         self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
         request = Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),))

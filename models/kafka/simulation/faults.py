@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.simulation.client import Client
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.scenario import CLASSIC, MODERN, GroupPlan, InjectedFault
@@ -169,7 +169,7 @@ def store_failure(simulation: ScenarioRun, fault: InjectedFault, group: GroupPla
         slow_replicas(simulation, fault, group)
         return
     simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
-    simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NONE))
+    simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(NO_ERROR))
 
 
 def slow_replicas(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:

@@ -15,10 +15,10 @@ from models.kafka.coordinator.consumer.requests import JOIN_EPOCH, LEAVE_EPOCH, 
 from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.topic_partitions import PartitionSet, by_topic
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.requests import Commit
 from models.kafka.coordinator.protocol.responses import Response
-from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
+from models.kafka.simulation.client import COORDINATOR_GONE, JOINING, RETRY_MS, STABLE, STOPPED, SYNCING, UNJOINED, Client, names
 
 JOINS_AGAIN = frozenset({Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID})
 RETRIED = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS})
@@ -59,7 +59,7 @@ class ModernConsumer(Client):
     def close(self) -> None:
         """Close the consumer: leave, or leave temporarily as a static member."""
         self.act = "close"
-        if self.phase is not ClientPhase.UNJOINED and not self._is_stale:
+        if self.phase is not UNJOINED and not self._is_stale:
             self._move("PREPARE_LEAVING")
             self._release()
             self._leave("UNSUBSCRIBED")
@@ -71,13 +71,13 @@ class ModernConsumer(Client):
         self.topics = topics
         self.say("subscribed", topics=sorted(topics))
         self.act = "subscription_change"
-        if self.phase in (ClientPhase.SYNCING, ClientPhase.STABLE):
+        if self.phase in (SYNCING, STABLE):
             self._beat_now()
 
     def _polled(self) -> None:
         if self._is_stale:
             self._return()
-        elif self.phase is ClientPhase.UNJOINED:
+        elif self.phase is UNJOINED:
             self.member = self.world.short_uuid()
             self._join()
         elif self.target is not None:
@@ -85,7 +85,7 @@ class ModernConsumer(Client):
 
     def _poll_timed_out(self) -> None:
         """Leave after an exceeded poll interval, in the background thread."""
-        if self.phase in (ClientPhase.STOPPED, ClientPhase.UNJOINED) or self._is_stale or self.busy_until_ms <= self.world.now_ms:
+        if self.phase in (STOPPED, UNJOINED) or self._is_stale or self.busy_until_ms <= self.world.now_ms:
             return
         advice = ", which typically implies that the poll loop is spending too much time processing messages."
         self.say("modern_poll_timed_out", _advice=advice)
@@ -107,7 +107,7 @@ class ModernConsumer(Client):
     # -- heartbeats --------------------------------------------------------------------------------------------
 
     def _join(self) -> None:
-        self.generation, self.phase, self._told_topics = JOIN_EPOCH, ClientPhase.JOINING, ()
+        self.generation, self.phase, self._told_topics = JOIN_EPOCH, JOINING, ()
         self.owned, self.target = (), None
         self.attempt += 1
         self._move("JOINING")
@@ -119,11 +119,11 @@ class ModernConsumer(Client):
         self._beat(self._beats)
 
     def _beat(self, chain: int) -> None:
-        if chain != self._beats or self._is_stale or self.phase in (ClientPhase.STOPPED, ClientPhase.UNJOINED):
+        if chain != self._beats or self._is_stale or self.phase in (STOPPED, UNJOINED):
             return
         attempt = self.attempt
         self._with_coordinator(lambda: self._receive(attempt, lambda: self._send_heartbeat(chain)))
-        if self.phase is not ClientPhase.JOINING:
+        if self.phase is not JOINING:
             self._beat_later(chain)
 
     def _beat_later(self, chain: int) -> None:
@@ -149,13 +149,13 @@ class ModernConsumer(Client):
         )
 
     def _beaten(self, response: Response) -> None:
-        if response.error is not Error.NONE:
+        if response.error is not NO_ERROR:
             self._refused(response.error)
             return
         answer = cast("HeartbeatResponse", response)
-        joins, self.generation = self.phase is ClientPhase.JOINING, answer.epoch
+        joins, self.generation = self.phase is JOINING, answer.epoch
         if joins:
-            self.phase, self.act = ClientPhase.SYNCING, None
+            self.phase, self.act = SYNCING, None
             self._beat_later(self._beats)
             self._commit_later()
         if answer.assignment is not None and answer.assignment != frozenset(self.owned):
@@ -194,7 +194,7 @@ class ModernConsumer(Client):
         self._arrive()
 
     def _arrive(self) -> None:
-        self.phase = ClientPhase.STABLE
+        self.phase = STABLE
         self._move("STABLE")
 
     def _move(self, state: str, epoch: int | None = None) -> None:
@@ -229,7 +229,7 @@ class ModernConsumer(Client):
 
     def _reconnect(self) -> None:
         """Send a heartbeat after a lost connection."""
-        if self.phase in (ClientPhase.STOPPED, ClientPhase.UNJOINED):
+        if self.phase in (STOPPED, UNJOINED):
             return
         self._lose_coordinator("null", is_disconnected=True)
         self._beat_now()

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 from models.kafka.coordinator.classic.shard import Shard
-from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.shard import Shard as ModernShard
 from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol import group_states
 from models.kafka.coordinator.protocol.embedded_consumer import assignment
-from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.errors import NO_ERROR
 from models.kafka.coordinator.protocol.requests import Heartbeat, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
-from models.kafka.simulation.client import Client, ClientPhase
+from models.kafka.simulation.client import JOINING, STABLE, STOPPED, UNJOINED, Client
 from models.kafka.simulation.cluster import LATENCY_MS, Cluster, GroupCoordinatorSeat, Receive
 from models.kafka.simulation.consumer import POLL_TIMED_OUT, Consumer
 from models.kafka.simulation.modern_consumer import ModernConsumer
@@ -140,7 +140,7 @@ class QuietCluster(Cluster):
         arrivals = []
         for answer in outcome.answers:
             arrival = self.awaited.pop(answer.request_id, None)
-            if arrival is not None and not (arrival.only_refusals and answer.response.error is Error.NONE):
+            if arrival is not None and not (arrival.only_refusals and answer.response.error is NO_ERROR):
                 arrival.response = answer.response
                 arrivals.append(arrival)
         if len(arrivals) == 1:
@@ -188,7 +188,7 @@ class QuietCluster(Cluster):
         """Generation of the classic group while it is stable, or epoch of another one."""
         group = self.classic.groups.get(self.seat.group)
         if group is not None:
-            return group.generation if group.state is State.STABLE else None
+            return group.generation if group.state is group_states.STABLE else None
         other = self.modern.groups.get(self.seat.group) if self.modern is not None else None
         return other.epoch if isinstance(other, ConsumerGroup) else None
 
@@ -219,7 +219,7 @@ class QuietClient(Client):
 
     def is_steady(self) -> bool:
         """Whether it does nothing but heartbeats."""
-        if self.phase is not ClientPhase.STABLE or self._poll_planned:
+        if self.phase is not STABLE or self._poll_planned:
             return False
         now_ms = self.world.now_ms
         return self.busy_until_ms <= now_ms and self.paused_until_ms <= now_ms
@@ -283,37 +283,32 @@ class ClassicMember(QuietClient, Consumer):
     # -- heartbeats --------------------------------------------------------------------------------------------
 
     session_kind: ClassVar[TimerKind] = TimerKind.CLASSIC_SESSION
+    timers: Timers = field(init=False)
+    """The coordinator's timers, its session among them."""
+    beat_ms: int = field(init=False)
+    """Its heartbeat interval."""
+    session_ms: int = field(init=False)
+    """Its session timeout."""
 
-    @property
-    def timers(self) -> Timers:
-        """The coordinator's timers, its session among them."""
-        return self.cluster.classic.timers
-
-    @property
-    def beat_ms(self) -> int:
-        """Its heartbeat interval."""
-        return self.plan.heartbeat_ms
-
-    @property
-    def session_ms(self) -> int:
-        """Its session timeout."""
-        return self.plan.session_ms
+    def __post_init__(self) -> None:
+        Consumer.__post_init__(self)
+        self.timers, self.beat_ms, self.session_ms = self.cluster.classic.timers, self.plan.heartbeat_ms, self.plan.session_ms
 
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: its group is stable."""
         group = self.cluster.classic.groups.get(self.plan.name)
         return (
             group is not None
-            and group.state is State.STABLE
+            and group.state is group_states.STABLE
             and group.generation == self.generation
-            and self.phase is ClientPhase.STABLE
+            and self.phase is STABLE
             and self.member in group.members
         )
 
     def beat_after(self, after_ms: int) -> None:
         """Send the next heartbeat after a time."""
         attempt = self.attempt
-        if self.phase is ClientPhase.STABLE:
+        if self.phase is STABLE:
             self.later(after_ms, lambda: self._beat_on(attempt))
 
     def _keep_contact(self, attempt: int) -> None:
@@ -321,7 +316,7 @@ class ClassicMember(QuietClient, Consumer):
             self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
-        if attempt == self.attempt and self.phase is ClientPhase.STABLE:
+        if attempt == self.attempt and self.phase is STABLE:
             self._send(self._heartbeat(), self._beaten, do_nothing, only_refusals=True)
             self._keep_contact(attempt)
 
@@ -338,7 +333,7 @@ class ClassicMember(QuietClient, Consumer):
         if self.node is None:
             Consumer._again(self)
             return
-        self.phase = ClientPhase.JOINING
+        self.phase = JOINING
         self.attempt += 1
         self._send_join()
 
@@ -352,7 +347,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def _wake(self, life: int) -> None:
         """Notice the missed poll (HeartbeatThread.run checks it before it sends a heartbeat)."""
-        if self.life == life and self.phase is ClientPhase.STABLE:
+        if self.life == life and self.phase is STABLE:
             self.act = "poll_timeout"
             self._leave(POLL_TIMED_OUT)
             self._reset("consumer pro-actively leaving the group")
@@ -361,7 +356,7 @@ class ClassicMember(QuietClient, Consumer):
     def contact(self) -> None:
         """Send a heartbeat out of turn, as a commit is one, too."""
         self._awake()
-        if self.phase is ClientPhase.STABLE:
+        if self.phase is STABLE:
             self._send(self._heartbeat(), do_nothing, do_nothing)
 
     def commit_soon(self, interval_ms: int) -> None:
@@ -369,7 +364,7 @@ class ClassicMember(QuietClient, Consumer):
 
         Intervals are counted from the last assignment (ConsumerCoordinator.onJoinComplete).
         """
-        if self.phase is not ClientPhase.STABLE:
+        if self.phase is not STABLE:
             return
         after_ms = (self.synced_ms - self.world.now_ms - self.world.skipped_ms) % interval_ms
         attempt = self.attempt
@@ -386,8 +381,8 @@ class ClassicMember(QuietClient, Consumer):
         return {member: assignment(share) for member, share in self._shares(response.members).items()}
 
     def _synced(self, response: Response) -> None:
-        if response.error is Error.NONE and not self.is_cooperative:  # shares do not matter
-            self.phase, self.act = ClientPhase.STABLE, None
+        if response.error is NO_ERROR and not self.is_cooperative:  # shares do not matter
+            self.phase, self.act = STABLE, None
             self.attempt += 1
             self._keep_contact(self.attempt)
         else:
@@ -399,7 +394,7 @@ class ClassicMember(QuietClient, Consumer):
         self._rejoin("cached metadata has changed", "metadata_change")
 
 
-NOT_IN_GROUP = frozenset({ClientPhase.STOPPED, ClientPhase.UNJOINED})
+NOT_IN_GROUP = frozenset({STOPPED, UNJOINED})
 
 
 @dataclass(slots=True, eq=False)
@@ -407,30 +402,23 @@ class ModernMember(QuietClient, ModernConsumer):
     """A client of the consumer protocol."""
 
     session_kind: ClassVar[TimerKind] = TimerKind.SESSION
+    timers: Timers = field(init=False)
+    """The coordinator's timers, its session among them."""
+    beat_ms: int = field(init=False)
+    """Its heartbeat interval, which brokers set."""
+    session_ms: int = field(init=False)
+    """Its session timeout, which brokers set."""
+    _groups: Mapping[str, ConsumerGroup | SimpleGroup] = field(init=False)
 
-    @property
-    def timers(self) -> Timers:
-        """The coordinator's timers, its session among them."""
-        return self._known.timers
-
-    @property
-    def beat_ms(self) -> int:
-        """Its heartbeat interval, which brokers set."""
-        return self.cluster.scenario.consumer_heartbeat_ms
-
-    @property
-    def session_ms(self) -> int:
-        """Its session timeout, which brokers set."""
-        return self._known.settings.session_ms
-
-    @property
-    def _known(self) -> ModernShard:
-        return cast("ModernShard", self.cluster.modern)
+    def __post_init__(self) -> None:
+        known = cast("ModernShard", self.cluster.modern)
+        self._groups, self.timers = known.groups, known.timers
+        self.beat_ms, self.session_ms = self.cluster.scenario.consumer_heartbeat_ms, known.settings.session_ms
 
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: it has all that it is to have."""
-        group = self._known.groups.get(self.plan.name)
-        if not isinstance(group, ConsumerGroup) or self.phase is not ClientPhase.STABLE or self.target is not None:
+        group = self._groups.get(self.plan.name)
+        if not isinstance(group, ConsumerGroup) or self.phase is not STABLE or self.target is not None:
             return False
         group_member = group.members.get(self.member)
         is_current = group.epoch == group.target_epoch == self.generation and not self._is_stale
@@ -450,7 +438,7 @@ class ModernMember(QuietClient, ModernConsumer):
             ModernConsumer._beat(self, chain)
         elif chain == self._beats and not self._is_stale and self.phase not in NOT_IN_GROUP:
             self._send_heartbeat(chain)
-            if self.phase is not ClientPhase.JOINING:
+            if self.phase is not JOINING:
                 self._beat_later(chain)
 
     def _move(self, state: str, epoch: int | None = None) -> None:  # noqa: ARG002

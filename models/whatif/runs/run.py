@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from models.kafka.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState, SimpleGroup
+from models.kafka.coordinator.protocol import group_states
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.coordinator.runtime.version_policy import policy_for
-from models.kafka.simulation.client import ClientPhase
+from models.kafka.simulation.client import STABLE, STOPPED
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import int_tolerance
 from models.whatif.behaviour.members import Act, ActKind, Behaviour
@@ -31,7 +32,7 @@ come before it is found to be over, and hear of that one interval later.
 """
 LOOK_MS = int_tolerance("whatif.run.look_ms")
 """Time between two looks whether a group is quiet."""
-AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY})
+AT_REST = frozenset({group_states.STABLE, group_states.EMPTY, group_states.DEAD, ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY})
 SILENCES = frozenset({ActKind.PAUSE, ActKind.KILL, ActKind.CLOSE})
 """Acts after which a member sends nothing.
 
@@ -84,7 +85,7 @@ class Recorder:
     name_of: Callable[[str], str] = str
     shift_ms: int = 0
     rows: list[SimulatedRebalance] = field(default_factory=list)
-    state: State = State.EMPTY
+    state: State = group_states.EMPTY
     _open: SimulatedRebalance | None = None
     _trigger: tuple[str, str] = ("", "epoch")
     """Member and kind of the last event that raises a group epoch."""
@@ -94,13 +95,13 @@ class Recorder:
         at_ms = change.at_ms + self.shift_ms
         if isinstance(change, StateTransition):
             self.state = change.after
-            if change.after is State.STABLE:
+            if change.after is group_states.STABLE:
                 self._close(at_ms, "stable")
         elif change.event == "RebalanceStarted":
             self._close(at_ms, "superseded")
             reason = str(change.fields["reason_id"])
             members = change.fields.get("reason_members") or [change.fields.get("reason_member_id") or ""]
-            self._begin(at_ms, str(members[0]), reason, was_empty=change.fields.get("reason_state") == State.EMPTY.value)
+            self._begin(at_ms, str(members[0]), reason, was_empty=change.fields.get("reason_state") == group_states.EMPTY.value)
         elif change.event in {"GenerationStarted", "GroupEmptied"} and self._open is not None:
             self._open.joined_ms = at_ms
             self._open.delay_ms = self._delay_ms(self._open, at_ms)
@@ -146,8 +147,10 @@ def _led(act: Act, lead_ms: int) -> Act:
     It has to poll before, and one that was held has to hear that it was missed.
     """
     if act.kind is ActKind.START:
-        return replace(act, at_ms=act.at_ms - lead_ms)
-    return replace(act, lasts_ms=max(1, act.lasts_ms - lead_ms - TRAVEL_MS)) if act.kind is ActKind.PAUSE else act
+        return Act(act.at_ms - lead_ms, act.kind, act.member)
+    if act.kind is ActKind.PAUSE:
+        return Act(act.at_ms, act.kind, act.member, max(1, act.lasts_ms - lead_ms - TRAVEL_MS))
+    return act
 
 
 UUID_LENGTH = 37
@@ -265,7 +268,7 @@ class Run:
         awake = 0
         latest_ms = self.world.now_ms + LONG_MS
         for client in self.clients.values():
-            if client.phase is not ClientPhase.STOPPED and client.paused_until_ms <= latest_ms:
+            if client.phase is not STOPPED and client.paused_until_ms <= latest_ms:
                 if not client.is_steady():
                     return False
                 awake += 1
@@ -324,5 +327,5 @@ class Run:
         group = self.cluster.seat.coordinator.groups.get(self.plan.name)
         leader = getattr(group, "leader", None)
         for client in self.clients.values():
-            if client.runs and client.member == leader and client.phase is ClientPhase.STABLE:
+            if client.runs and client.member == leader and client.phase is STABLE:
                 client.nudge()

@@ -17,16 +17,16 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.join_group import join
 from models.kafka.coordinator.classic.leave_group import leave
 from models.kafka.coordinator.classic.offset_commit import clean_up, commit, delete, fetch, gone_after_ms
-from models.kafka.coordinator.classic.partition_ownership import OffsetsLeadership, PartitionRole, load, ownership_error, unload
+from models.kafka.coordinator.classic.partition_ownership import OWNED, OffsetsLeadership, PartitionRole, load, ownership_error, unload
 from models.kafka.coordinator.classic.rebalance import end_join_step, end_sync_wait, expire_session
 from models.kafka.coordinator.classic.shard import Shard, numbered_ids
 from models.kafka.coordinator.classic.sync_group import heartbeat, sync
-from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, Fault
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
 from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
 from models.kafka.coordinator.runtime.offsets_log import Log, WriteResults
-from models.kafka.coordinator.runtime.outcomes import Outcome, firings
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, Outcome, firings
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, broker_defaults
 
@@ -123,7 +123,7 @@ class Coordinator:
         handler, refused = HANDLERS[type(request)]
         if not request.group and isinstance(request, NEED_GROUP_ID):
             shard.answer(request.request_id, refused(Error.INVALID_GROUP_ID))
-        elif (unreached := ownership_error(shard, self.ownership, request)) is not None:
+        elif self.ownership is not OWNED and (unreached := ownership_error(shard, self.ownership, request)) is not None:
             shard.answer(request.request_id, refused(unreached))
         else:
             try:
@@ -140,10 +140,15 @@ class Coordinator:
 
         Timers that are set on the way fire as well if they are due.
         """
-        target_ms = self.shard.now_ms + by_ms
+        shard = self.shard
+        target_ms = shard.now_ms + by_ms
+        first_ms = shard.timers.not_before_ms()
+        if first_ms is None or first_ms > target_ms:  # the usual case, once for each request
+            shard.now_ms = target_ms
+            return NO_OUTCOME
         self._fire_until(target_ms)
-        self.shard.now_ms = target_ms
-        return self.shard.outcome()
+        shard.now_ms = target_ms
+        return shard.outcome()
 
     def fire(self, kind: TimerKind, group: str, member: str = "", detail: Any = None) -> Outcome:
         """Fire one timer now, regardless of its deadline or existence."""
@@ -177,8 +182,8 @@ class Coordinator:
 
         Ignored if `epoch` is outdated.
         """
-        if self.heeds(epoch, loads=True) and self.ownership is not PartitionRole.OWNED:
-            self.ownership = PartitionRole.OWNED
+        if self.heeds(epoch, loads=True) and self.ownership is not OWNED:
+            self.ownership = OWNED
             load(self.shard)
         return self.shard.outcome()
 
@@ -215,7 +220,7 @@ class Coordinator:
         """Leave writes unconfirmed by replicas until `settle_writes`."""
         self.shard.writes.is_held = True
 
-    def settle_writes(self, error: Error = Error.NONE) -> Outcome:
+    def settle_writes(self, error: Error = NO_ERROR) -> Outcome:
         """Complete all pending writes with `error` and stop holding writes."""
         self.shard.writes.settle(error)
         self._fire_until(self.shard.now_ms)

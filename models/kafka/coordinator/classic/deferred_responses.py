@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from models.kafka.coordinator.classic.group import Group
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.requests import Fetch, Heartbeat, Join, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response, SyncResponse, TimedResponse
 from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS, WriteResults
@@ -51,7 +51,7 @@ def await_replicas(shard: DeferringShard, request: Request, refused: Callable[[E
     """Answer a request once earlier writes are confirmed or have failed."""
 
     def ended(error: Error) -> None:
-        shard.answer(request.request_id, response() if error is Error.NONE else refused(JAVA_ERRORS.offsets.get(error, error)))
+        shard.answer(request.request_id, response() if error is NO_ERROR else refused(JAVA_ERRORS.offsets.get(error, error)))
 
     shard.writes.wait(shard.timers, request.group, shard.now_ms, ended)
 
@@ -63,7 +63,7 @@ def defer(shard: DeferringShard, request: Request, refused: Callable[[Error], Re
     """
     if isinstance(request, Fetch) and not request.require_stable:
         return
-    kept = (Error.NONE, Error.REBALANCE_IN_PROGRESS) if isinstance(request, Heartbeat) else (Error.NONE,)
+    kept = (NO_ERROR, Error.REBALANCE_IN_PROGRESS) if isinstance(request, Heartbeat) else (NO_ERROR,)
     for answer in [answer for answer in shard.answers if answer.request_id == request.request_id and answer.response.error in kept]:
         shard.answers.remove(answer)
         await_replicas(shard, request, refused, lambda response=answer.response: response)  # type: ignore[misc]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from models.kafka.coordinator.protocol.errors import Fault
-from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
+from models.kafka.coordinator.protocol.group_states import EMPTY, PREPARING_REBALANCE, VALID_PREVIOUS, State
 from models.kafka.coordinator.protocol.requests import Protocol
 from models.kafka.coordinator.protocol.subscription import CONSUMER, subscribed_topics
 from models.kafka.coordinator.runtime.offsets import Offsets
@@ -85,7 +85,7 @@ class Group:
 
     id: str
     state_since_ms: int | None
-    state: State = State.EMPTY
+    state: State = EMPTY
     generation: int = 0
     leader: str | None = None
     protocol_type: str | None = None
@@ -138,7 +138,7 @@ class Group:
     @property
     def can_rebalance(self) -> bool:
         """Whether a join phase may begin in the current state."""
-        return self.state in VALID_PREVIOUS[State.PREPARING_REBALANCE]
+        return self.state in VALID_PREVIOUS[PREPARING_REBALANCE]
 
     def move(self, after: State, at_ms: int) -> State:
         """Change the state and return the previous one (transitionTo).
@@ -154,7 +154,7 @@ class Group:
 
     def supports(self, protocol_type: str, protocols: Iterable[Protocol]) -> bool:
         """Whether all members support one of the protocols (supportsProtocols)."""
-        if self.state is State.EMPTY:
+        if self.state is EMPTY:
             return bool(protocol_type) and any(True for _ in protocols)
         size = len(self.members)
         return self.protocol_type == protocol_type and any(self._supported[protocol.name] == size for protocol in protocols)

@@ -8,8 +8,8 @@ from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.classic.leave_group import member_error
 from models.kafka.coordinator.classic.rebalance import current_members, joined, rebalance, try_complete
 from models.kafka.coordinator.classic.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error, Fault
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, Fault
+from models.kafka.coordinator.protocol.group_states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
 from models.kafka.coordinator.protocol.requests import Join, Protocol
 from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.runtime.timers import TimerKind
@@ -42,7 +42,7 @@ def join_first(shard: Shard, group: Group, request: Join) -> None:
         return
 
     def written(error: Error) -> None:
-        if error is not Error.NONE and not shard.writes.times_out and shard.groups.get(group.id) is group:
+        if error is not NO_ERROR and not shard.writes.times_out and shard.groups.get(group.id) is group:
             del shard.groups[group.id]
             for member in group.members.values():
                 shard.answer_join(group, member, JoinResponse(error))
@@ -77,9 +77,9 @@ def has_room(shard: Shard, group: Group, member_id: str) -> bool:
     limit, size = shard.policy.size_limit, shard.settings.max_size
     member = group.members.get(member_id)
     if limit is SizeLimit.BY_WAITING:
-        if group.state is State.EMPTY:
+        if group.state is EMPTY:
             return True
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is PREPARING_REBALANCE:
             return (member is not None and member.join is not None) or group.waiting < size
         return member is not None or len(group.members) < size
     if limit is SizeLimit.BY_MEMBERS:
@@ -123,7 +123,7 @@ def add_member(shard: Shard, group: Group, request: Join, member_id: str, instan
     Its first join must be answered within five minutes.
     """
     extends = {Extension.WHILE_GENERATION_IS_0: group.generation == 0, Extension.AFTER_EMPTY: group.is_initial}
-    if group.state is State.PREPARING_REBALANCE and extends[shard.policy.extension]:
+    if group.state is PREPARING_REBALANCE and extends[shard.policy.extension]:
         group.new_member_added = True
     timeouts = (request.session_ms, request.rebalance_ms)
     member = Member(
@@ -167,7 +167,7 @@ def join_known(shard: Shard, group: Group, request: Join) -> None:
         add_member(shard, group, request, request.member, None)
         return
     error = member_error(shard, group, request.member, request.instance, "join-group", strict=True)
-    if error is not Error.NONE:
+    if error is not NO_ERROR:
         refuse(shard, request, error)
         return
     member = group.members[request.member]
@@ -184,9 +184,9 @@ def rejoin_reason(group: Group, member: Member, request: Join) -> str | None:
 
     None if it is answered with the current generation.
     """
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is PREPARING_REBALANCE:
         return "member_joining"
-    if group.state is State.STABLE and group.leader == member.id:
+    if group.state is STABLE and group.leader == member.id:
         return "leader_rejoin"
     return None if member.protocols == request.protocols else "update_metadata"
 
@@ -215,7 +215,7 @@ def replace_static(shard: Shard, group: Group, request: Join, instance: str, mem
     shard.report("StaticMemberReplaced", group, member, old_member_id=old_id, state=group.state.value)
     shard.renew(group, member)
     update_member(shard, group, request, member)
-    swap = {State.STABLE: shard.policy.swap_in_stable, State.COMPLETING_REBALANCE: shard.policy.swap_in_completing}.get(group.state)
+    swap = {STABLE: shard.policy.swap_in_stable, COMPLETING_REBALANCE: shard.policy.swap_in_completing}.get(group.state)
     if swap is StaticReturn.ANSWER or (swap is StaticReturn.VOTE and protocol_stays(shard, group)):
         shard.report("StaticMemberKept", group, state=group.state.value)
         answer_swap(shard, group, request, instance, member, before)
@@ -249,7 +249,7 @@ def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member
     """
 
     def written(error: Error) -> None:
-        if error is Error.NONE:
+        if error is NO_ERROR:
             shard.answer_join(group, member, swapped(shard, group, request, member, before.leader))
             return
         shard.answer_join(group, member, JoinResponse(error))
@@ -259,11 +259,11 @@ def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member
         group.rename(member, instance, before.member_id)
         shard.renew(group, member)
 
-    if shard.policy.stores_static_swap and group.state is State.STABLE:
+    if shard.policy.stores_static_swap and group.state is STABLE:
         assignments = {member.id: member.assignment for member in group.members.values()}
         shard.store(group, shard.record(group, assignments), "static", written)
     else:
-        written(Error.NONE)
+        written(NO_ERROR)
 
 
 def protocol_stays(shard: Shard, group: Group) -> bool:
@@ -283,4 +283,4 @@ def swapped(shard: Shard, group: Group, request: Join, member: Member, leader_be
     leads = skips and group.leader == member.id
     leader = group.leader if skips else leader_before
     members = current_members(group) if leads else ()
-    return JoinResponse(Error.NONE, member.id, group.generation, group.protocol_type, group.protocol, leader, leads, members)
+    return JoinResponse(NO_ERROR, member.id, group.generation, group.protocol_type, group.protocol, leader, leads, members)

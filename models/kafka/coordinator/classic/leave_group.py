@@ -5,7 +5,7 @@ from __future__ import annotations
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.classic.rebalance import member_gone, remove_joining, try_complete
 from models.kafka.coordinator.classic.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, Fault
 from models.kafka.coordinator.protocol.requests import Leave, Leaver
 from models.kafka.coordinator.protocol.responses import LeaveResponse, MemberLeft
 
@@ -23,7 +23,7 @@ def member_error(shard: Shard, group: Group, member_id: str, instance: str | Non
             return Error.FENCED_INSTANCE_ID
         if mapped is None and (strict or shard.policy.refuses_unmapped_instance):
             return Error.UNKNOWN_MEMBER_ID
-    return Error.NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID
+    return NO_ERROR if member_id in group.members else Error.UNKNOWN_MEMBER_ID
 
 
 def leave(shard: Shard, request: Leave) -> None:
@@ -31,13 +31,13 @@ def leave(shard: Shard, request: Leave) -> None:
     group = shard.groups.get(request.group)
     if group is None:
         left = [MemberLeft(member.member, member.instance, Error.UNKNOWN_MEMBER_ID) for member in request.members]
-        shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
+        shard.answer(request.request_id, LeaveResponse(NO_ERROR, tuple(left)))
         return
     left = [MemberLeft(member.member, member.instance, leave_one(shard, group, member)) for member in request.members]
-    gone = [member.member for member in left if member.error is Error.NONE]
+    gone = [member.member for member in left if member.error is NO_ERROR]
     if shard.policy.leaves_in_one_step and gone:
         member_gone(shard, group, "leave", reason_members=gone)
-    shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
+    shard.answer(request.request_id, LeaveResponse(NO_ERROR, tuple(left)))
 
 
 def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
@@ -55,7 +55,7 @@ def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
         member_gone(shard, group, "leave", reason_member_id=member.id, client_reason=leaver.reason)
     if shard.policy.tells_leave_last:
         tell_left(shard, group, member, leaver)
-    return Error.NONE
+    return NO_ERROR
 
 
 def tell_left(shard: Shard, group: Group, member: Member, leaver: Leaver) -> None:
@@ -91,7 +91,7 @@ def return_pending(shard: Shard, group: Group, leaver: Leaver) -> Error:
         shard.end_session(group, leaver.member)
     if not shard.policy.leaves_in_one_step:
         try_complete(shard, group)
-    return Error.NONE
+    return NO_ERROR
 
 
 def who_leaves(shard: Shard, group: Group, leaver: Leaver) -> Member | Error:
@@ -103,4 +103,4 @@ def who_leaves(shard: Shard, group: Group, leaver: Leaver) -> Member | Error:
     if not leaver.member:
         return Error.UNKNOWN_MEMBER_ID if mapped is None else group.members[mapped]
     error = member_error(shard, group, leaver.member, leaver.instance, "leave-group")
-    return group.members[leaver.member] if error is Error.NONE else error
+    return group.members[leaver.member] if error is NO_ERROR else error

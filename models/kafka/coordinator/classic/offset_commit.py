@@ -9,8 +9,8 @@ from models.kafka.coordinator.classic.deferred_responses import await_replicas
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.leave_group import member_error
 from models.kafka.coordinator.classic.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
+from models.kafka.coordinator.protocol.group_states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch
 from models.kafka.coordinator.protocol.responses import FetchResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER
@@ -39,25 +39,25 @@ def commit(shard: Shard, request: Commit) -> None:
         group = shard.create(request.group)
         shard.report("SimpleGroupCreated", group)
     error = transactional_error(shard, group, request) if transactional else commit_error(shard, group, request)
-    if error is not Error.NONE:
+    if error is not NO_ERROR:
         shard.refuse(request.request_id, error)
         return
-    if group.state in (State.STABLE, State.PREPARING_REBALANCE) and not transactional:
+    if group.state in (STABLE, PREPARING_REBALANCE) and not transactional:
         shard.renew(group, group.members[request.member])
     store(shard, group, request, is_new=is_new)
 
 
 def commit_error(shard: Shard, group: Group, request: Commit) -> Error:
     """Check an OffsetCommit (doCommitOffsets, validateOffsetCommit)."""
-    if request.generation < 0 and group.state is State.EMPTY:
-        return Error.NONE
-    completing = group.state is State.COMPLETING_REBALANCE
+    if request.generation < 0 and group.state is EMPTY:
+        return NO_ERROR
+    completing = group.state is COMPLETING_REBALANCE
     if completing and shard.policy.checks_state_first:
         return Error.REBALANCE_IN_PROGRESS
     error = member_error(shard, group, request.member, request.instance, "offset-commit")
-    if error is Error.NONE and request.generation != group.generation:
+    if error is NO_ERROR and request.generation != group.generation:
         error = Error.ILLEGAL_GENERATION
-    return Error.REBALANCE_IN_PROGRESS if error is Error.NONE and completing else error
+    return Error.REBALANCE_IN_PROGRESS if error is NO_ERROR and completing else error
 
 
 def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
@@ -67,9 +67,9 @@ def transactional_error(shard: Shard, group: Group, request: Commit) -> Error:
     """
     names_member = request.generation >= 0 or bool(request.member) or request.instance is not None
     if not shard.policy.checks_transactional_member or not names_member:
-        return Error.NONE
+        return NO_ERROR
     error = member_error(shard, group, request.member, request.instance, "txn-offset-commit")
-    return Error.ILLEGAL_GENERATION if error is Error.NONE and request.generation != group.generation else error
+    return Error.ILLEGAL_GENERATION if error is NO_ERROR and request.generation != group.generation else error
 
 
 def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
@@ -95,7 +95,7 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
         return {place: value._replace(written=shard.log.end) for place, value in values.items()}
 
     def written(error: Error) -> None:
-        if error is Error.NONE:
+        if error is NO_ERROR:
             confirmed()
         elif shard.writes.times_out and shard.policy.is_java:
             shard.writes.later(confirmed)
@@ -118,12 +118,12 @@ def fetch(shard: Shard, request: Fetch) -> None:
     group = shard.groups.get(request.group)
     offsets = Offsets() if group is None else group.offsets
     if not (request.require_stable and shard.policy.knows_stable_offsets):
-        shard.answer(request.request_id, FetchResponse(Error.NONE, fetched(offsets, request)))
+        shard.answer(request.request_id, FetchResponse(NO_ERROR, fetched(offsets, request)))
         return
     unstable = offsets.is_in_transaction if shard.policy.is_java else offsets.is_unstable
 
     def response() -> FetchResponse:
-        return FetchResponse(Error.NONE, fetched(offsets, request, unstable))
+        return FetchResponse(NO_ERROR, fetched(offsets, request, unstable))
 
     if shard.policy.is_java and shard.writes.is_unconfirmed:
         await_replicas(shard, request, FetchResponse, response)
@@ -151,13 +151,13 @@ def delete(shard: Shard, request: Delete) -> None:
     group = shard.groups.get(request.group)
     if group is None:
         shard.refuse(request.request_id, Error.GROUP_ID_NOT_FOUND)
-    elif group.state is not State.EMPTY:
+    elif group.state is not EMPTY:
         shard.refuse(request.request_id, Error.NON_EMPTY_GROUP)
     else:
         offsets_count = len(group.offsets.committed)
         shard.remove_group(group)
         shard.announce("GroupsDeleted", groups=[group.id], offsets_count=offsets_count)
-        shard.refuse(request.request_id, Error.NONE)
+        shard.refuse(request.request_id, NO_ERROR)
 
 
 def clean_up(shard: Shard) -> None:
@@ -165,7 +165,7 @@ def clean_up(shard: Shard) -> None:
     dropped = 0
     for group in list(shard.groups.values()):
         dropped += len(group.offsets.drop(partial(is_expired, shard, group)))
-        if group.state is State.EMPTY and not group.offsets:
+        if group.state is EMPTY and not group.offsets:
             shard.remove_group(group)
             dropped += shard.policy.is_java  # Java counts the records that it writes, a group's tombstone included
     if dropped or shard.policy.tells_idle_clean_up:
@@ -194,10 +194,10 @@ def expires_since(shard: Shard, group: Group, place: TopicPartition, committed: 
     rule = shard.policy.retention
     if rule is Retention.PER_OFFSET or group.protocol_type is None:
         return committed.at_ms
-    if group.state is State.EMPTY:
+    if group.state is EMPTY:
         return committed.at_ms if group.state_since_ms is None else group.state_since_ms
     knows = group.protocol_type == CONSUMER and group.subscribed is not None
-    applies = rule is Retention.PER_SUBSCRIPTION or (rule is Retention.PER_STABLE_SUBSCRIPTION and group.state is State.STABLE)
+    applies = rule is Retention.PER_SUBSCRIPTION or (rule is Retention.PER_STABLE_SUBSCRIPTION and group.state is STABLE)
     if knows and applies and group.subscribed is not None and place[0] not in group.subscribed:
         return committed.at_ms
     return None
@@ -208,7 +208,7 @@ def gone_after_ms(shard: Shard, group: Group) -> int | None:
 
     The first clean-up after the last offset's retention removes it. None if the group is not Empty or has pending offsets.
     """
-    if group.state is not State.EMPTY or group.offsets.unwritten or group.offsets.unwritten_transactional or group.offsets.transactions:
+    if group.state is not EMPTY or group.offsets.unwritten or group.offsets.unwritten_transactional or group.offsets.transactions:
         return None
     ends = [end_of(shard, group, place, committed) for place, committed in group.offsets.committed.items()]
     due_ms = shard.timers.due_ms(TimerKind.CLEANUP, "", "")

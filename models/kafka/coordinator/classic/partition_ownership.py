@@ -12,8 +12,8 @@ from enum import Enum
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.classic.rebalance import rebalance
 from models.kafka.coordinator.classic.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
+from models.kafka.coordinator.protocol.group_states import DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from models.kafka.coordinator.protocol.requests import Heartbeat, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.runtime.offsets import Offsets
@@ -30,6 +30,10 @@ class PartitionRole(Enum):
     FOREIGN = "foreign"
     STOPPED = "stopped"
     """The coordinator is not running."""
+
+
+OWNED = PartitionRole.OWNED
+"""The usual role, looked up with each request (see `group_states`)."""
 
 
 @dataclass(slots=True)
@@ -62,14 +66,14 @@ def ownership_error(shard: Shard, ownership: PartitionRole, request: Request) ->
 
     None if the group decides. While the partition is loading, heartbeats succeed and SyncGroup gets REBALANCE_IN_PROGRESS.
     """
-    if ownership is PartitionRole.OWNED:
+    if ownership is OWNED:
         return None
     if ownership is PartitionRole.STOPPED:
         return Error.COORDINATOR_NOT_AVAILABLE
     if ownership is PartitionRole.FOREIGN or not shard.policy.is_owned_while_loading:
         return Error.NOT_COORDINATOR
     if isinstance(request, Heartbeat):
-        return Error.NONE
+        return NO_ERROR
     return Error.REBALANCE_IN_PROGRESS if isinstance(request, Sync) else Error.COORDINATOR_LOAD_IN_PROGRESS
 
 
@@ -83,9 +87,9 @@ def unload(shard: Shard) -> None:
         before = group.state
         shard.log.offsets[group.id] = group.offsets.written()
         shard.report("GroupUnloaded", group)
-        shard.move(group, State.DEAD)
+        shard.move(group, DEAD)
         for member in list(group.members.values()):
-            if before is State.PREPARING_REBALANCE:
+            if before is PREPARING_REBALANCE:
                 shard.answer_join(group, member, JoinResponse(Error.NOT_COORDINATOR, member.id))
             else:
                 shard.answer_sync(member, SyncResponse(Error.NOT_COORDINATOR))
@@ -140,7 +144,7 @@ def restored(shard: Shard, group_id: str, record: StoredGroup | None) -> Group:
         member = Member(stored.id, stored.instance, stored.client_id, stored.client_host, *timeouts, record.protocol_type or "", protocols)
         member.assignment = stored.assignment
         group.add(member)
-    group.state = State.STABLE if record.members else State.EMPTY
+    group.state = STABLE if record.members else EMPTY
     group.generation = record.generation
     group.protocol_type, group.protocol, group.leader = record.protocol_type, record.protocol, record.leader
     group.subscribe()

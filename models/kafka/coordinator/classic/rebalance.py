@@ -7,8 +7,8 @@ from typing import Any
 
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.classic.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error, NoSuchMember
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, NoSuchMember
+from models.kafka.coordinator.protocol.group_states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
 from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, SyncResponse
 from models.kafka.coordinator.runtime.timers import TimerKind
 
@@ -29,13 +29,13 @@ def rebalance(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None
     From Empty it waits for the initial delay even if all have joined. Otherwise it ends once all members have joined, at
     the latest after their longest rebalance timeout.
     """
-    is_initial = group.state is State.EMPTY
+    is_initial = group.state is EMPTY
     reason["reason_state"] = group.state.value
-    if group.state is State.COMPLETING_REBALANCE:
+    if group.state is COMPLETING_REBALANCE:
         propagate(shard, group, {}, Error.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
     shard.timers.cancel(TimerKind.SYNC, group.id, "")
-    shard.move(group, State.PREPARING_REBALANCE)
+    shard.move(group, PREPARING_REBALANCE)
     shard.report("RebalanceStarted", group, reason_id=reason_id, **reason)
     group.is_initial = is_initial
     if is_initial:
@@ -57,7 +57,7 @@ def try_complete(shard: Shard, group: Group) -> None:
 
     Source: maybeCompleteJoinPhase, tryCompleteJoin.
     """
-    if group.state is State.PREPARING_REBALANCE and group.have_all_joined and not group.is_initial:
+    if group.state is PREPARING_REBALANCE and group.have_all_joined and not group.is_initial:
         complete(shard, group)
 
 
@@ -93,7 +93,7 @@ def complete(shard: Shard, group: Group) -> None:
         group.protocol = None
         group.subscribe()
         group.pending_sync.clear()
-        shard.move(group, State.EMPTY)
+        shard.move(group, EMPTY)
         shard.report("GroupEmptied", group)
         shard.store(group, shard.record(group, {}), "empty", lambda _: None)
 
@@ -128,7 +128,7 @@ def begin_generation(shard: Shard, group: Group) -> None:
     winners = group.vote()
     group.protocol = winners[0] if len(winners) == 1 else shard.choices.protocol(group.id, group.generation, shard.now_ms, winners)
     group.subscribe()
-    shard.move(group, State.COMPLETING_REBALANCE)
+    shard.move(group, COMPLETING_REBALANCE)
     shard.report("GenerationStarted", group, member_count=len(group.members))
     group.pending_sync.clear()
     for member in group.members.values():
@@ -143,7 +143,7 @@ def begin_generation(shard: Shard, group: Group) -> None:
 def joined(group: Group, member_id: str) -> JoinResponse:
     """Response with the current generation; the leader's contains all members."""
     members = current_members(group) if group.leader == member_id else ()
-    return JoinResponse(Error.NONE, member_id, group.generation, group.protocol_type, group.protocol, group.leader, False, members)
+    return JoinResponse(NO_ERROR, member_id, group.generation, group.protocol_type, group.protocol, group.leader, False, members)
 
 
 def current_members(group: Group) -> tuple[JoinedMember, ...]:
@@ -151,15 +151,15 @@ def current_members(group: Group) -> tuple[JoinedMember, ...]:
     return tuple(JoinedMember(member.id, member.instance, member.metadata(group.protocol)) for member in group.members.values())
 
 
-def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: Error = Error.NONE) -> None:
+def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: Error = NO_ERROR) -> None:
     """Set all assignments and answer parked SyncGroups (propagateAssignment).
 
     Members that get an answer start a new session.
     """
-    protocol = (group.protocol_type, group.protocol) if error is Error.NONE else (None, None)
+    protocol = (group.protocol_type, group.protocol) if error is NO_ERROR else (None, None)
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"")
-        if error is Error.NONE and not member.assignment:
+        if error is NO_ERROR and not member.assignment:
             shard.report("EmptyAssignmentSent", group, member)
         if shard.answer_sync(member, SyncResponse(error, *protocol, member.assignment)):
             shard.renew(group, member)
@@ -170,7 +170,7 @@ def end_sync_wait(shard: Shard, group: Group, generation: int) -> None:
 
     Source: onExpirePendingSync, expirePendingSync.
     """
-    if generation != group.generation or group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_sync:
+    if generation != group.generation or group.state not in (COMPLETING_REBALANCE, STABLE) or not group.pending_sync:
         return
     missing = sorted(group.pending_sync)
     if shard.policy.sync_needs_members and not group.members.keys() >= group.pending_sync:
@@ -187,9 +187,9 @@ def member_gone(shard: Shard, group: Group, reason_id: str, **reason: Any) -> No
 
     Source: removeMemberAndUpdateGroup.
     """
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is PREPARING_REBALANCE:
         try_complete(shard, group)
-    elif group.state is not State.EMPTY:
+    elif group.state is not EMPTY:
         rebalance(shard, group, reason_id, **reason)
 
 
@@ -210,10 +210,10 @@ def expire_session(shard: Shard, group: Group, member_id: str) -> None:
     else:
         shard.report("MemberFailed", group, member)
         remove_joining(shard, group, member)
-        if group.state is not State.PREPARING_REBALANCE:
+        if group.state is not PREPARING_REBALANCE:
             member_gone(shard, group, "heartbeat_expiration", reason_member_id=member_id)
             return
-    if group.state is State.PREPARING_REBALANCE and group.have_all_joined and not keeps_waiting(shard, group):
+    if group.state is PREPARING_REBALANCE and group.have_all_joined and not keeps_waiting(shard, group):
         complete(shard, group)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from models.kafka.coordinator.classic.deferred_responses import ALREADY_ANSWERED
 from models.kafka.coordinator.classic.group import Group, Member
-from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
+from models.kafka.coordinator.protocol.group_states import DEAD, State
 from models.kafka.coordinator.protocol.responses import RESPONSES, JoinResponse, Response, SyncResponse, TimedResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
 from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, WriteResults, Written
-from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition, TimerFired
-from models.kafka.coordinator.runtime.timers import TimerKind, Timers
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition, TimerFired, emptied
+from models.kafka.coordinator.runtime.timers import CLASSIC_SESSION, Timers
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy
 
 
@@ -73,11 +73,7 @@ class Shard:
         """Return and clear what has happened since the last call."""
         if not (self.answers or self.fired or self.changes):
             return NO_OUTCOME
-        outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.changes))
-        self.answers.clear()
-        self.fired.clear()
-        self.changes.clear()
-        return outcome
+        return emptied(self.answers, self.fired, self.changes)
 
     def answer(self, request_id: int, response: Response) -> None:
         """Answer a request now, unless it has already timed out."""
@@ -129,7 +125,7 @@ class Shard:
             if error in STANDS_IN_LOG:
                 self.log.end += 1
                 self.log.groups[group.id] = record
-            if error is not Error.NONE:
+            if error is not NO_ERROR:
                 self.report("GroupStoreFailed", group, error=error.value, _told=returned_error.value, _what=what)
             then(returned_error)
 
@@ -150,7 +146,7 @@ class Shard:
 
         Its timers stay queued and find nothing (KIP-211).
         """
-        self.move(group, State.DEAD)
+        self.move(group, DEAD)
         self.report("GroupDied", group)
         del self.groups[group.id]
         self.log.groups.pop(group.id, None)
@@ -179,14 +175,14 @@ class Shard:
         Source: completeAndScheduleNextHeartbeatExpiration, rescheduleClassicGroupMemberHeartbeat.
         """
         if self.policy.excused_have_no_timer and member.is_excused:
-            self.timers.cancel(TimerKind.CLASSIC_SESSION, group.id, member.id)
+            self.timers.cancel(CLASSIC_SESSION, group.id, member.id)
         else:
             wait_ms = member.session_ms if timeout_ms is None else timeout_ms
-            self.timers.schedule(TimerKind.CLASSIC_SESSION, group.id, member.id, self.now_ms + wait_ms)
+            self.timers.schedule(CLASSIC_SESSION, group.id, member.id, self.now_ms + wait_ms)
 
     def end_session(self, group: Group, member_id: str) -> None:
         """Cancel a member's session timer (removeHeartbeatForLeavingMember)."""
-        self.timers.cancel(TimerKind.CLASSIC_SESSION, group.id, member_id)
+        self.timers.cancel(CLASSIC_SESSION, group.id, member_id)
 
     def remove_member(self, group: Group, member_id: str) -> Member | None:
         """Remove a member and replace it as leader (GroupMetadata.remove)."""

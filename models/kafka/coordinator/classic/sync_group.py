@@ -6,8 +6,8 @@ from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.classic.leave_group import member_error
 from models.kafka.coordinator.classic.rebalance import propagate, rebalance
 from models.kafka.coordinator.classic.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
+from models.kafka.coordinator.protocol.group_states import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE
 from models.kafka.coordinator.protocol.requests import Heartbeat, Sync
 from models.kafka.coordinator.protocol.responses import SyncResponse
 from models.kafka.coordinator.runtime.timers import TimerKind
@@ -20,13 +20,13 @@ def sync(shard: Shard, request: Sync) -> None:
     """
     group = shard.groups.get(request.group)
     error = Error.UNKNOWN_MEMBER_ID if group is None else sync_error(shard, group, request)
-    if group is None or error is not Error.NONE:
+    if group is None or error is not NO_ERROR:
         shard.answer(request.request_id, SyncResponse(error))
         return
     member = group.members[request.member]
     synced(shard, group, member)
-    if group.state is State.STABLE:
-        shard.answer(request.request_id, SyncResponse(Error.NONE, group.protocol_type, group.protocol, member.assignment))
+    if group.state is STABLE:
+        shard.answer(request.request_id, SyncResponse(NO_ERROR, group.protocol_type, group.protocol, member.assignment))
         if shard.policy.stable_sync_renews:
             shard.renew(group, member)
         return
@@ -38,7 +38,7 @@ def sync(shard: Shard, request: Sync) -> None:
 def sync_error(shard: Shard, group: Group, request: Sync) -> Error:
     """Check a SyncGroup (validateSyncGroup)."""
     error = member_error(shard, group, request.member, request.instance, "sync-group")
-    if error is not Error.NONE:
+    if error is not NO_ERROR:
         return error
     if request.generation != group.generation:
         return Error.ILLEGAL_GENERATION
@@ -46,7 +46,7 @@ def sync_error(shard: Shard, group: Group, request: Sync) -> Error:
         differs(shard, request.protocol_type, group.protocol_type) or differs(shard, request.protocol, group.protocol)
     ):
         return Error.INCONSISTENT_GROUP_PROTOCOL
-    return Error.REBALANCE_IN_PROGRESS if group.state is State.PREPARING_REBALANCE else Error.NONE
+    return Error.REBALANCE_IN_PROGRESS if group.state is PREPARING_REBALANCE else NO_ERROR
 
 
 def differs(shard: Shard, sent_protocol: str | None, present: str | None) -> bool:
@@ -79,11 +79,11 @@ def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
     generation = group.generation
 
     def written(error: Error) -> None:
-        if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:
+        if group.state is not COMPLETING_REBALANCE or group.generation != generation:
             return  # another rebalance began while the write was pending
-        if error is Error.NONE:
+        if error is NO_ERROR:
             propagate(shard, group, assignments)
-            shard.move(group, State.STABLE)
+            shard.move(group, STABLE)
         else:
             propagate(shard, group, {}, error)
             rebalance(shard, group, "sync_store_error", reason_member_id=leader.id)
@@ -98,9 +98,9 @@ def heartbeat(shard: Shard, request: Heartbeat) -> None:
     """
     group = shard.groups.get(request.group)
     error = Error.UNKNOWN_MEMBER_ID if group is None else heartbeat_error(shard, group, request)
-    if group is not None and error is Error.NONE:
+    if group is not None and error is NO_ERROR:
         shard.renew(group, group.members[request.member])
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is PREPARING_REBALANCE:
             error = Error.REBALANCE_IN_PROGRESS
     shard.refuse(request.request_id, error)
 
@@ -110,8 +110,8 @@ def heartbeat_error(shard: Shard, group: Group, request: Heartbeat) -> Error:
 
     Until 2.6.0 a heartbeat between join and sync gets REBALANCE_IN_PROGRESS and renews nothing.
     """
-    completing = group.state is State.COMPLETING_REBALANCE and not shard.policy.accepts_heartbeat_while_completing
+    completing = group.state is COMPLETING_REBALANCE and not shard.policy.accepts_heartbeat_while_completing
     error = member_error(shard, group, request.member, request.instance, "heartbeat")
-    if error is Error.NONE and request.generation != group.generation and not (completing and shard.policy.checks_state_first):
+    if error is NO_ERROR and request.generation != group.generation and not (completing and shard.policy.checks_state_first):
         error = Error.ILLEGAL_GENERATION
-    return Error.REBALANCE_IN_PROGRESS if error is Error.NONE and completing else error
+    return Error.REBALANCE_IN_PROGRESS if error is NO_ERROR and completing else error

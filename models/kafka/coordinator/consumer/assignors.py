@@ -77,16 +77,16 @@ def uniform_target(subscription: Subscription) -> Targets:
     If subscriptions differ, shares are as even as they allow.
     """
     members = subscription.members
-    takers = {topic: sorted(member for member in members if topic in members[member].topics) for topic in subscription.topics}
+    ordered = sorted(members)
+    takers = {topic: [member for member in ordered if topic in members[member].topics] for topic in subscription.topics}
     targets: dict[str, set[TopicPartition]] = {member: set() for member in members}
     limit = _limits(subscription)
     left: list[TopicPartition] = []
-    former = {partition: member for member in sorted(members) for partition in members[member].target}
+    former = {partition: member for member in ordered for partition in members[member].target}
     for topic, count in sorted(subscription.topics.items(), key=lambda pair: (len(takers[pair[0]]), pair[0])):
-        taking = takers[topic]
-        for partition in [(topic, number) for number in range(count if taking else 0)]:
+        for partition in [(topic, number) for number in range(count if takers[topic] else 0)]:
             owner = former.get(partition)
-            if owner is not None and owner in taking and len(targets[owner]) < limit[owner]:
+            if owner is not None and topic in members[owner].topics and len(targets[owner]) < limit[owner]:
                 targets[owner].add(partition)
             else:
                 left.append(partition)
@@ -103,7 +103,7 @@ def _limits(subscription: Subscription) -> dict[str, int]:
     """
     takers_by_topics: dict[frozenset[str], list[str]] = {}
     for member in sorted(subscription.members):
-        topics = frozenset(topic for topic in subscription.members[member].topics if topic in subscription.topics)
+        topics = frozenset(subscription.topics.keys() & subscription.members[member].topics)
         takers_by_topics.setdefault(topics, []).append(member)
     limits: dict[str, int] = {}
     for topics, members in takers_by_topics.items():

@@ -12,10 +12,10 @@ from dataclasses import replace
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.heartbeat import CLASSIC_PROTOCOL, check_size, enter, instance_holder, move_on, subscribe
-from models.kafka.coordinator.consumer.member import ClassicSide, Member, MemberState
+from models.kafka.coordinator.consumer.member import UNRELEASED_PARTITIONS, UNREVOKED_PARTITIONS, ClassicSide, Member
 from models.kafka.coordinator.consumer.shard import Shard
 from models.kafka.coordinator.protocol.embedded_consumer import assignment, owned_of
-from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, Fault
 from models.kafka.coordinator.protocol.requests import Heartbeat, Join, Leave, Leaver, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse, LeaveResponse, MemberLeft, Response, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
@@ -43,11 +43,11 @@ def join(shard: Shard, request: Join) -> None:
     if group.epoch > group.target_epoch:
         shard.compute_target(group)
     after = move_on(shard, group, after, owned_of(request.protocols[0].metadata))
-    answer = JoinResponse(Error.NONE, after.id, after.epoch, CONSUMER, request.protocols[0].name, "")
+    answer = JoinResponse(NO_ERROR, after.id, after.epoch, CONSUMER, request.protocols[0].name, "")
     shard.answer(request.request_id, answer)
 
     def written(error: Error) -> None:
-        if error is Error.NONE:
+        if error is NO_ERROR:
             _expect_sync(shard, group, after, replaced)
 
     if shard.writes.is_held:
@@ -114,13 +114,13 @@ def sync(shard: Shard, request: Sync) -> None:
         raise Refusal(Error.ILLEGAL_GENERATION)
     if request.protocol_type not in (None, CONSUMER) or request.protocol not in (None, classic.protocols[0].name):
         raise Refusal(Error.INCONSISTENT_GROUP_PROTOCOL)
-    if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+    if group.epoch > member.epoch and member.state is not UNREVOKED_PARTITIONS:
         _expect_join(shard, group, member)
         raise Refusal(Error.REBALANCE_IN_PROGRESS)
     shard.timers.cancel(TimerKind.SYNC, group.id, member.id)
     shard.renew(group, member)
     share = assignment(sorted(member.assigned))
-    shard.answer(request.request_id, SyncResponse(Error.NONE, request.protocol_type, request.protocol, share))
+    shard.answer(request.request_id, SyncResponse(NO_ERROR, request.protocol_type, request.protocol, share))
 
 
 def heartbeat(shard: Shard, request: Heartbeat) -> None:
@@ -133,8 +133,8 @@ def heartbeat(shard: Shard, request: Heartbeat) -> None:
     if request.generation != member.epoch:
         raise Refusal(Error.ILLEGAL_GENERATION)
     shard.renew(group, member)
-    released = member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)
-    if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS or released:
+    released = member.state is UNRELEASED_PARTITIONS and not group.waits_for_others(member)
+    if member.epoch < group.epoch or member.state is UNREVOKED_PARTITIONS or released:
         _expect_join(shard, group, member)
         raise Refusal(Error.REBALANCE_IN_PROGRESS)
     shard.answer(request.request_id, Response())
@@ -156,7 +156,7 @@ def leave(shard: Shard, request: Leave) -> None:
             left.append(MemberLeft(leaver.member, leaver.instance))
     if gone:
         shard.remove_members(group, tuple(gone.values()))
-    shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
+    shard.answer(request.request_id, LeaveResponse(NO_ERROR, tuple(left)))
 
 
 def _leaver(shard: Shard, group: ConsumerGroup, leaver: Leaver) -> Member:

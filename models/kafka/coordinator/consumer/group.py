@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from models.kafka.coordinator.classic.group import Tally
 from models.kafka.coordinator.consumer.errors import Refusal
-from models.kafka.coordinator.consumer.member import Member, MemberState
+from models.kafka.coordinator.consumer.member import STABLE, Member
 from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet, TopicPartition
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.subscription import CONSUMER
@@ -103,7 +103,7 @@ class ConsumerGroup:
 
     def has_reached_target(self, member: Member) -> bool:
         """Whether the member has its whole target."""
-        return member.state is MemberState.STABLE and member.epoch == self.target_epoch
+        return member.state is STABLE and member.epoch == self.target_epoch
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether all classic members support one of the join's assignors.

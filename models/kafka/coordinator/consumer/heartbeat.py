@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup
-from models.kafka.coordinator.consumer.member import Member, MemberState
+from models.kafka.coordinator.consumer.member import UNREVOKED_PARTITIONS, Member
 from models.kafka.coordinator.consumer.reconciliation import Owned, owns_only, reconcile
 from models.kafka.coordinator.consumer.regex_subscriptions import check_regex, needs_resolution, takes_over_resolution
 from models.kafka.coordinator.consumer.requests import (
@@ -24,7 +24,7 @@ from models.kafka.coordinator.consumer.requests import (
 from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.shard import Shard
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.runtime.timers import TimerKind
 
 CLASSIC_PROTOCOL = "classic"
@@ -51,7 +51,7 @@ def heartbeat(shard: Shard, request: ConsumerHeartbeat) -> None:
     shard.renew(group, after)
     is_told = request.epoch == JOIN_EPOCH or request.is_full or after.assigned != before.assigned
     assignment = after.assigned if is_told else None
-    shard.answer(request.request_id, HeartbeatResponse(Error.NONE, after.id, after.epoch, shard.settings.heartbeat_interval_ms, assignment))
+    shard.answer(request.request_id, HeartbeatResponse(NO_ERROR, after.id, after.epoch, shard.settings.heartbeat_interval_ms, assignment))
 
 
 # -- checks: these change nothing --------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | N
     if after is member:
         return member
     group.move(after)
-    if after.state is MemberState.UNREVOKED_PARTITIONS:
+    if after.state is UNREVOKED_PARTITIONS:
         shard.timers.schedule(TimerKind.REBALANCE, group.id, after.id, shard.now_ms + after.rebalance_ms, after.epoch)
     else:
         shard.timers.cancel(TimerKind.REBALANCE, group.id, after.id)
@@ -256,4 +256,4 @@ def _leave(shard: Shard, request: ConsumerHeartbeat) -> None:
     else:
         shard.report("ModernMemberLeft", group, member)
         shard.remove_members(group, [member])
-    shard.answer(request.request_id, HeartbeatResponse(Error.NONE, request.member, request.epoch))
+    shard.answer(request.request_id, HeartbeatResponse(NO_ERROR, request.member, request.epoch))

@@ -9,7 +9,7 @@ from models.kafka.coordinator.classic.offset_commit import fetched
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch
 from models.kafka.coordinator.protocol.responses import FetchResponse, Response
 from models.kafka.coordinator.runtime.offsets import CommittedOffset, Offsets, TopicPartition
@@ -62,7 +62,7 @@ def _check_member(group: ConsumerGroup, request: Commit) -> None:
 def fetch(shard: Shard, request: Fetch) -> None:
     """Answer with a group's offsets; no transactions are modelled here."""
     group = shard.groups.get(request.group)
-    shard.answer(request.request_id, FetchResponse(Error.NONE, fetched(Offsets() if group is None else group.offsets, request)))
+    shard.answer(request.request_id, FetchResponse(NO_ERROR, fetched(Offsets() if group is None else group.offsets, request)))
 
 
 def delete(shard: Shard, request: Delete) -> None:

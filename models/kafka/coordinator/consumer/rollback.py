@@ -14,7 +14,7 @@ from typing import Any
 
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.shard import Shard
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS
 
 NOT_WRITTEN = frozenset({"refresh_requested"})
@@ -41,7 +41,7 @@ class Operation:
         """
         if not any(self._is_changed(group_id) for group_id in self.before):
             return False
-        if self.error is Error.NONE:
+        if self.error is NO_ERROR:
             self.shard.writes.is_unconfirmed = True
             return False
         shard = self.shard
@@ -71,7 +71,7 @@ class Operation:
 class DurableWrites:
     """An operation whose writes succeed, so that nothing is kept."""
 
-    client_error = Error.NONE
+    client_error = NO_ERROR
 
     def fails(self) -> bool:
         """Always False."""
@@ -84,11 +84,11 @@ _WRITTEN = DurableWrites()
 def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | DurableWrites:
     """Begin an operation on these groups."""
     writes = shard.writes
-    if writes.error is Error.NONE and not writes.is_held:
+    if writes.error is NO_ERROR and not writes.is_held:
         return _WRITTEN
     before = {group_id: _kept(shard.groups.get(group_id)) for group_id in group_ids}
     take_back = [] if shard.neighbour is None else [shard.neighbour.checkpoint(group_id) for group_id in before]
-    return Operation(shard, Error.NONE if writes.is_held else writes.error, before, take_back, len(shard.actions))
+    return Operation(shard, NO_ERROR if writes.is_held else writes.error, before, take_back, len(shard.actions))
 
 
 def _kept(group: ConsumerGroup | SimpleGroup | None) -> tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None:

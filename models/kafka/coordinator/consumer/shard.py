@@ -15,8 +15,8 @@ from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.responses import Response, TimedResponse
 from models.kafka.coordinator.runtime.offsets_log import WriteResults
-from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, TimerFired
-from models.kafka.coordinator.runtime.timers import TimerKind, Timers
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, TimerFired, emptied
+from models.kafka.coordinator.runtime.timers import SESSION, TimerKind, Timers
 
 
 def numbered_ids() -> Callable[[], str]:
@@ -72,11 +72,7 @@ class Shard:
         """Return and clear what has happened since the last call."""
         if not (self.answers or self.fired or self.actions):
             return NO_OUTCOME
-        outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.actions))
-        self.answers.clear()
-        self.fired.clear()
-        self.actions.clear()
-        return outcome
+        return emptied(self.answers, self.fired, self.actions)
 
     def answer(self, request_id: int, response: Response) -> None:
         """Answer a request now."""
@@ -147,8 +143,8 @@ class Shard:
     def renew(self, group: ConsumerGroup, member: Member) -> None:
         """Restart a member's session; classic members have their own timeout."""
         session_ms = self.settings.session_ms if member.classic is None else member.classic.session_ms
-        self.timers.schedule(TimerKind.SESSION, group.id, member.id, self.now_ms + session_ms)
+        self.timers.schedule(SESSION, group.id, member.id, self.now_ms + session_ms)
 
 
-MEMBER_TIMERS = (TimerKind.SESSION, TimerKind.REBALANCE, TimerKind.JOIN, TimerKind.SYNC)
+MEMBER_TIMERS = (SESSION, TimerKind.REBALANCE, TimerKind.JOIN, TimerKind.SYNC)
 """Timers of a member; the last two exist for classic members only."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class Response:
     For Heartbeat, OffsetCommit and DeleteGroups.
     """
 
-    error: Error = Error.NONE
+    error: Error = NO_ERROR
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class MemberLeft:
 
     member: str
     instance: str | None
-    error: Error = Error.NONE
+    error: Error = NO_ERROR
 
 
 @dataclass(slots=True)

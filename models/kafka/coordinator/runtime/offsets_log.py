@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.runtime.offsets import Offsets
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 
@@ -70,7 +70,7 @@ class WriteResults:
     Writes end with `error` at once. While `is_held`, they end when replicas confirm or the timeout has passed.
     """
 
-    error: Error = Error.NONE
+    error: Error = NO_ERROR
     is_held: bool = False
     timeout_ms: int = 5_000
     """offsets.commit.timeout.ms"""
@@ -112,7 +112,7 @@ class WriteResults:
         late, waiting = self._late[:], tuple(self._waiting.items())
         self._late.clear()
         self._waiting.clear()
-        for confirmed in late if error is Error.NONE else ():
+        for confirmed in late if error is NO_ERROR else ():
             confirmed()
         for number, (timers, group_id, written) in waiting:
             timers.cancel(TimerKind.WRITE, group_id, _name(number))
@@ -124,7 +124,7 @@ def _name(number: int) -> str:
     return f"{number:012}"
 
 
-STANDS_IN_LOG = frozenset({Error.NONE, Error.REQUEST_TIMED_OUT})
+STANDS_IN_LOG = frozenset({NO_ERROR, Error.REQUEST_TIMED_OUT})
 """Results of writes that are in the leader's log.
 
 Replicas too slow for the sender have the write later.

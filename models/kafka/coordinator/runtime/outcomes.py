@@ -76,3 +76,14 @@ class Outcome(NamedTuple):
 
 NO_OUTCOME = Outcome()
 """Shared outcome of calls without effect, which are the most."""
+
+
+def emptied(answers: list[TimedResponse], fired: list[TimerFired], changes: list[Any]) -> Outcome:
+    """An outcome of what the lists hold, which it takes out of them."""
+    outcome = Outcome(tuple(answers), tuple(fired) if fired else (), tuple(changes) if changes else ())
+    answers.clear()
+    if fired:
+        fired.clear()
+    if changes:
+        changes.clear()
+    return outcome

@@ -32,6 +32,10 @@ class TimerKind(StrEnum):
     """Deadline for replicas to confirm a write."""
 
 
+CLASSIC_SESSION, SESSION = TimerKind.CLASSIC_SESSION, TimerKind.SESSION
+"""The same as names of the module (see `group_states`): each heartbeat renews a session."""
+
+
 # Kafka does not define the order of timers with the same deadline. This order makes runs repeatable: members' timers
 # come before their group's.
 _RANK = {kind: rank for rank, kind in enumerate(TimerKind)}

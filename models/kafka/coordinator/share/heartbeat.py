@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.topic_partitions import by_topic, flat
-from models.kafka.coordinator.protocol.errors import Error
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.runtime.heartbeat_groups import may_compute_target
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.share.assignor import Sharing
@@ -37,7 +37,7 @@ def heartbeat(shard: Shard, request: ShareHeartbeat) -> None:
     shard.answer(
         request.request_id,
         ShareResponse(
-            Error.NONE,
+            NO_ERROR,
             after.id,
             after.epoch,
             shard.settings.heartbeat_interval_ms,
@@ -150,7 +150,7 @@ def _leave(shard: Shard, request: ShareHeartbeat) -> None:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
     shard.report("ModernMemberLeft", group, member)
     shard.remove_member(group, member)
-    shard.answer(request.request_id, ShareResponse(Error.NONE, request.member, request.epoch))
+    shard.answer(request.request_id, ShareResponse(NO_ERROR, request.member, request.epoch))
 
 
 def initialization(shard: Shard, request: Initialization) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from models.kafka.coordinator.consumer.errors import Refusal
-from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, Fault
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.streams.group import StreamsGroup, StreamsGroupState
 from models.kafka.coordinator.streams.member import Member, MemberState, changes_tasks
@@ -78,7 +78,7 @@ def _answer(shard: Shard, beat: _Beat, after: Member, configured: ConfiguredTopo
     is_told = beat.request.epoch == JOIN_EPOCH or after.assigned != beat.before.assigned
     interval_ms = shard.settings.heartbeat_interval_ms
     tasks = after.assigned if is_told else None
-    response = StreamsResponse(Error.NONE, after.id, after.epoch, interval_ms, tasks, tuple(status), dict(configured.missing))
+    response = StreamsResponse(NO_ERROR, after.id, after.epoch, interval_ms, tasks, tuple(status), dict(configured.missing))
     shard.answer(beat.request.request_id, response)
 
 
@@ -274,4 +274,4 @@ def _leave(shard: Shard, request: StreamsHeartbeat) -> None:
     else:
         shard.report("ModernMemberLeft", group, member)
         shard.remove_member(group, member)
-    shard.answer(request.request_id, StreamsResponse(Error.NONE, request.member, request.epoch))
+    shard.answer(request.request_id, StreamsResponse(NO_ERROR, request.member, request.epoch))
