@@ -9,7 +9,7 @@ import pytest
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, ProcessStretch, StretchKind
 from models.whatif.history import rerun, reruns
 from models.whatif.runs.clients import Arrival, do_nothing
-from models.whatif.runs.parts import joined, parts_of
+from models.whatif.runs.parts import RunPart, joined, parts_of
 from models.whatif.runs.run import Run, RunSettings, acts_of
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
 
@@ -71,6 +71,18 @@ def test_parts_are_joined_where_both_are_at_rest() -> None:
 
     assert all(part.rests for part in parts)
     assert joined(parts, CUTS_MS) is not None
+
+
+def test_of_a_part_come_back_only_the_rests_near_other_parts() -> None:
+    cuts_ms = [EVERY_MS * 20]
+    first, second = parts_of(behaviour([]), SETTINGS, cuts_ms)
+    both = [RunPart([part]).finished()[0] for part in (first, second)]
+
+    assert all(len(run.rests) < len(part.finished().rests) for run, part in zip(both, (first, second), strict=True))
+    assert min(rest.act.at_ms for rest in both[0].rests) >= cuts_ms[0] - SETTINGS.heartbeat_ms
+    assert joined(both, cuts_ms) is not None
+    (alone,) = parts_of(behaviour([]), SETTINGS, ())
+    assert not RunPart([alone]).finished()[0].rests
 
 
 def test_a_run_whose_parts_do_not_meet_is_run_as_a_whole() -> None:
