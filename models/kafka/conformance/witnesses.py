@@ -20,7 +20,7 @@ from models.kafka.observations.actions import arrived_at
 from models.kafka.observations.knowledge import assigned_members
 from models.units import US_PER_MS
 
-NO_ERROR = (None, 0)
+_NO_ERROR = (None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _join(known: Witnesses, event: Event) -> None:
     if offered:
         known.preferences[member] = offered
     generation = int_field(event, "response_generation")
-    if generation is not None and generation >= 0 and int_field(event, "error_code") in NO_ERROR:
+    if generation is not None and generation >= 0 and int_field(event, "error_code") in _NO_ERROR:
         _generation(known, generation, text_field(event, "leader_id"), text_field(event, "protocol"), tuple(names_field(event, "members")))
 
 
@@ -177,7 +177,7 @@ def _join_sent(known: Witnesses, event: Event) -> None:
 
 
 def _synced(known: Witnesses, event: Event) -> None:
-    if not event.member_id or event.generation is None or int_field(event, "error_code") not in NO_ERROR:
+    if not event.member_id or event.generation is None or int_field(event, "error_code") not in _NO_ERROR:
         return
     known.syncs.setdefault((event.member_id, event.generation), _sign(event))
     if event.witness is Witness.REQUEST:
@@ -189,7 +189,7 @@ def _synced(known: Witnesses, event: Event) -> None:
 
 
 def _heard(known: Witnesses, event: Event) -> None:
-    if event.member_id and int_field(event, "error_code") in NO_ERROR:
+    if event.member_id and int_field(event, "error_code") in _NO_ERROR:
         known.alive[event.member_id].append(arrived_at(event))
 
 

@@ -17,7 +17,7 @@ from models.kafka.observations.roster import Roster
 from models.rows import Person
 from models.tolerances import int_tolerance
 
-RECONCILING, STABLE = "RECONCILING", "STABLE"
+MEMBER_RECONCILING, MEMBER_STABLE = "RECONCILING", "STABLE"
 
 CLASSIC_MEMBER_REJOINED = "ClassicMemberRejoined"
 """Step by which a classic member takes over its part of an epoch."""
@@ -64,13 +64,13 @@ class Reconciliations:
         self.witnessed.add(member_id)
         if event.name == CLASSIC_MEMBER_REJOINED:
             insort(self.spans, ReconciliationSpan(member_id, event.client_id, at, at), key=_began)
-        elif state == RECONCILING:
+        elif state == MEMBER_RECONCILING:
             if member_id not in self._under_way:
                 self._under_way[member_id] = ReconciliationSpan(member_id, event.client_id, at)
                 insort(self.spans, self._under_way[member_id], key=_began)
-        elif state == STABLE and member_id in self._under_way:
+        elif state == MEMBER_STABLE and member_id in self._under_way:
             self._under_way.pop(member_id).ended = at
-        elif state not in {STABLE, "ACKNOWLEDGING"}:
+        elif state not in {MEMBER_STABLE, "ACKNOWLEDGING"}:
             self._under_way.pop(member_id, None)
 
     def within(self, began: int, until: int) -> list[ReconciliationSpan]:

@@ -35,8 +35,7 @@ class ClientPhase(Enum):
     STABLE = "stable"
 
 
-STOPPED, UNJOINED, JOINING, SYNCING, STABLE = ClientPhase
-"""The same as names of the module (see `group_states`)."""
+_STOPPED = ClientPhase.STOPPED  # looked up more quickly as a name of the module (see `group_states`)
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +48,7 @@ class Client(ABC):
     name: str
     instance: str | None = None
     topics: tuple[str, ...] = ()
-    phase: ClientPhase = STOPPED
+    phase: ClientPhase = _STOPPED
     member: str = ""
     generation: int = -1
     """Generation, or member epoch in the consumer protocol."""
@@ -68,14 +67,14 @@ class Client(ABC):
     @property
     def runs(self) -> bool:
         """Whether its process is running."""
-        return self.phase is not STOPPED
+        return self.phase is not _STOPPED
 
     # -- faults and commands -----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the process."""
         self.life += 1
-        self.phase, self.member, self.generation, self.node, self.owned = UNJOINED, "", -1, None, ()
+        self.phase, self.member, self.generation, self.node, self.owned = ClientPhase.UNJOINED, "", -1, None, ()
         self.busy_until_ms = self.paused_until_ms = self.cut_until_ms = 0
         self.act = None
         self._poll_planned = False
@@ -87,7 +86,7 @@ class Client(ABC):
         """Kill the process without notice; responses to it are dropped."""
         self.life += 1
         self.attempt += 1
-        self.phase = STOPPED
+        self.phase = _STOPPED
 
     @abstractmethod
     def close(self) -> None:

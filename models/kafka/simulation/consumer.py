@@ -18,8 +18,11 @@ from models.kafka.coordinator.protocol.responses import JoinedMember, JoinRespon
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.assignment import cooperative_sticky_assignment, range_assignment
-from models.kafka.simulation.client import COORDINATOR_GONE, JOINING, RETRY_MS, STABLE, STOPPED, SYNCING, UNJOINED, Client, names
+from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
 from models.kafka.simulation.scenario import COOPERATIVE
+
+# Looked up more quickly as names of the module (see `group_states`).
+_STOPPED, _UNJOINED, _JOINING, _SYNCING, _STABLE = ClientPhase
 
 POLL_TIMED_OUT = (
     "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the configured "
@@ -44,7 +47,10 @@ def protocols_of(assignor: str, topics: tuple[str, ...], owned: tuple[Partition,
 
 @lru_cache(maxsize=1024)
 def of_topics(share: tuple[Partition, ...], topics: tuple[str, ...]) -> tuple[Partition, ...]:
-    """Partitions of a share whose topics are subscribed; most equal those of the previous join."""
+    """Partitions of a share whose topics are subscribed.
+
+    Most shares equal those of the previous join.
+    """
     return tuple(partition for partition in share if partition[0] in topics)
 
 
@@ -90,23 +96,23 @@ class Consumer(Client):
 
     def see_new_partitions(self) -> None:
         """Notice added partitions; only the leader rejoins."""
-        if self._leads and self.phase is STABLE and self._assigned_topics != self.cluster.topics:
+        if self._leads and self.phase is _STABLE and self._assigned_topics != self.cluster.topics:
             self._rejoin("cached metadata has changed", "metadata_change")
 
     # -- polling -----------------------------------------------------------------------------------------------
 
     def _polled(self) -> None:
-        if self.phase in (UNJOINED, STABLE):
+        if self.phase in (_UNJOINED, _STABLE):
             self._join()
 
     def _rejoin(self, why: str, act: str | None = None) -> None:
         """Rejoin with the next poll (requestRejoin)."""
-        if self.phase is STOPPED:
+        if self.phase is _STOPPED:
             return
         self.why = why
         self.act = act
         self.say("rejoin_requested", why=why)
-        if self.phase is STABLE:
+        if self.phase is _STABLE:
             self._poll_soon()
 
     def _poll_timed_out(self) -> None:
@@ -114,7 +120,7 @@ class Consumer(Client):
 
         Source: handlePollTimeoutExpiry. An unknown coordinator is looked up first (HeartbeatThread.run).
         """
-        if self.phase is not STABLE or self.busy_until_ms <= self.world.now_ms:
+        if self.phase is not _STABLE or self.busy_until_ms <= self.world.now_ms:
             return
         if self.node is None:
             attempt = self.attempt
@@ -132,9 +138,9 @@ class Consumer(Client):
     def _reconnect(self) -> None:
         """Continue after a cut; a pending join is sent again."""
         self._lose_coordinator("session timed out without receiving a heartbeat response", is_disconnected=False)
-        if self.phase in (JOINING, SYNCING):
+        if self.phase in (_JOINING, _SYNCING):
             self._again()
-        elif self.phase is STABLE:
+        elif self.phase is _STABLE:
             self.attempt += 1
             self._beat_on(self.attempt)
 
@@ -152,7 +158,7 @@ class Consumer(Client):
             self.owned = tuple(partition for partition in self.owned if partition not in lost)
 
     def _again(self) -> None:
-        self.phase = JOINING
+        self.phase = _JOINING
         self.attempt += 1
         attempt = self.attempt
         self._with_coordinator(lambda: self._receive(attempt, self._send_join))
@@ -212,7 +218,7 @@ class Consumer(Client):
 
     def _sync(self, response: JoinResponse) -> None:
         self.member, self.generation = response.member, response.generation
-        self.phase, self.why = SYNCING, None
+        self.phase, self.why = _SYNCING, None
         self._leads = response.leader == response.member
         self.say("joined", generation=response.generation, member_id=response.member, protocol=response.protocol)
         made = self._assign(response) if self._leads and not response.skip_assignment else {}
@@ -244,7 +250,7 @@ class Consumer(Client):
         if response.error is not NO_ERROR:
             self._refused("sync_failed", response.error)
             return
-        self.phase = STABLE
+        self.phase = _STABLE
         self.attempt += 1
         self.act = None
         share = assigned(cast("SyncResponse", response).assignment)
@@ -266,7 +272,7 @@ class Consumer(Client):
         self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
-        if attempt != self.attempt or self.phase is not STABLE:
+        if attempt != self.attempt or self.phase is not _STABLE:
             return
         if self.node is None:
             self._with_coordinator(lambda: None)
@@ -277,7 +283,7 @@ class Consumer(Client):
 
     def _beaten(self, response: Response) -> None:
         error = response.error
-        if error is NO_ERROR or self.phase is not STABLE:
+        if error is NO_ERROR or self.phase is not _STABLE:
             return
         if error is Error.REBALANCE_IN_PROGRESS:
             self.say("heartbeat_rebalancing")
@@ -291,7 +297,7 @@ class Consumer(Client):
             self._poll_soon()
 
     def _commit_on(self, attempt: int) -> None:
-        if attempt != self.attempt or self.phase is not STABLE:
+        if attempt != self.attempt or self.phase is not _STABLE:
             return
         if self.node is not None and self.owned and self.busy_until_ms <= self.world.now_ms:
             offsets = dict.fromkeys(self.owned, self.world.now_ms)
@@ -303,13 +309,13 @@ class Consumer(Client):
         """Give up member id and generation (resetStateAndGeneration)."""
         self.say("generation_reset", why=why)
         self.say("rejoin_requested", why=why)
-        self.phase, self.member, self.generation, self.why = UNJOINED, "", -1, why
+        self.phase, self.member, self.generation, self.why = _UNJOINED, "", -1, why
         self.attempt += 1
         self._revoke(self.owned, "lost")
 
     def _leave(self, why: str) -> None:
         """Leave the group, except as a static or unknown member (maybeLeaveGroup)."""
-        if self.instance is not None or self.node is None or not self.member or self.phase is UNJOINED:
+        if self.instance is not None or self.node is None or not self.member or self.phase is _UNJOINED:
             return
         self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
         request = Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),))

@@ -18,7 +18,10 @@ from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.requests import Commit
 from models.kafka.coordinator.protocol.responses import Response
-from models.kafka.simulation.client import COORDINATOR_GONE, JOINING, RETRY_MS, STABLE, STOPPED, SYNCING, UNJOINED, Client, names
+from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
+
+# Looked up more quickly as names of the module (see `group_states`).
+_STOPPED, _UNJOINED, _JOINING, _SYNCING, _STABLE = ClientPhase
 
 JOINS_AGAIN = frozenset({Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID})
 RETRIED = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS})
@@ -34,7 +37,7 @@ def numbers_by_topic(owned: tuple[Partition, ...]) -> Mapping[str, frozenset[int
 class ModernConsumer(Client):
     """A client of the consumer protocol.
 
-    Its phase is JOINING until it has an epoch, then SYNCING until it has applied its assignment.
+    Its phase is _JOINING until it has an epoch, then _SYNCING until it has applied its assignment.
     """
 
     state: str = "UNSUBSCRIBED"
@@ -59,7 +62,7 @@ class ModernConsumer(Client):
     def close(self) -> None:
         """Close the consumer: leave, or leave temporarily as a static member."""
         self.act = "close"
-        if self.phase is not UNJOINED and not self._is_stale:
+        if self.phase is not _UNJOINED and not self._is_stale:
             self._move("PREPARE_LEAVING")
             self._release()
             self._leave("UNSUBSCRIBED")
@@ -71,13 +74,13 @@ class ModernConsumer(Client):
         self.topics = topics
         self.say("subscribed", topics=sorted(topics))
         self.act = "subscription_change"
-        if self.phase in (SYNCING, STABLE):
+        if self.phase in (_SYNCING, _STABLE):
             self._beat_now()
 
     def _polled(self) -> None:
         if self._is_stale:
             self._return()
-        elif self.phase is UNJOINED:
+        elif self.phase is _UNJOINED:
             self.member = self.world.short_uuid()
             self._join()
         elif self.target is not None:
@@ -85,7 +88,7 @@ class ModernConsumer(Client):
 
     def _poll_timed_out(self) -> None:
         """Leave after an exceeded poll interval, in the background thread."""
-        if self.phase in (STOPPED, UNJOINED) or self._is_stale or self.busy_until_ms <= self.world.now_ms:
+        if self.phase in (_STOPPED, _UNJOINED) or self._is_stale or self.busy_until_ms <= self.world.now_ms:
             return
         advice = ", which typically implies that the poll loop is spending too much time processing messages."
         self.say("modern_poll_timed_out", _advice=advice)
@@ -107,7 +110,7 @@ class ModernConsumer(Client):
     # -- heartbeats --------------------------------------------------------------------------------------------
 
     def _join(self) -> None:
-        self.generation, self.phase, self._told_topics = JOIN_EPOCH, JOINING, ()
+        self.generation, self.phase, self._told_topics = JOIN_EPOCH, _JOINING, ()
         self.owned, self.target = (), None
         self.attempt += 1
         self._move("JOINING")
@@ -119,11 +122,11 @@ class ModernConsumer(Client):
         self._beat(self._beats)
 
     def _beat(self, chain: int) -> None:
-        if chain != self._beats or self._is_stale or self.phase in (STOPPED, UNJOINED):
+        if chain != self._beats or self._is_stale or self.phase in (_STOPPED, _UNJOINED):
             return
         attempt = self.attempt
         self._with_coordinator(lambda: self._receive(attempt, lambda: self._send_heartbeat(chain)))
-        if self.phase is not JOINING:
+        if self.phase is not _JOINING:
             self._beat_later(chain)
 
     def _beat_later(self, chain: int) -> None:
@@ -153,9 +156,9 @@ class ModernConsumer(Client):
             self._refused(response.error)
             return
         answer = cast("HeartbeatResponse", response)
-        joins, self.generation = self.phase is JOINING, answer.epoch
+        joins, self.generation = self.phase is _JOINING, answer.epoch
         if joins:
-            self.phase, self.act = SYNCING, None
+            self.phase, self.act = _SYNCING, None
             self._beat_later(self._beats)
             self._commit_later()
         if answer.assignment is not None and answer.assignment != frozenset(self.owned):
@@ -194,7 +197,7 @@ class ModernConsumer(Client):
         self._arrive()
 
     def _arrive(self) -> None:
-        self.phase = STABLE
+        self.phase = _STABLE
         self._move("STABLE")
 
     def _move(self, state: str, epoch: int | None = None) -> None:
@@ -229,7 +232,7 @@ class ModernConsumer(Client):
 
     def _reconnect(self) -> None:
         """Send a heartbeat after a lost connection."""
-        if self.phase in (STOPPED, UNJOINED):
+        if self.phase in (_STOPPED, _UNJOINED):
             return
         self._lose_coordinator("null", is_disconnected=True)
         self._beat_now()

@@ -22,12 +22,15 @@ from models.kafka.coordinator.protocol.requests import Heartbeat, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
-from models.kafka.simulation.client import JOINING, STABLE, STOPPED, UNJOINED, Client
+from models.kafka.simulation.client import Client, ClientPhase
 from models.kafka.simulation.cluster import LATENCY_MS, Cluster, GroupCoordinatorSeat, Receive
 from models.kafka.simulation.consumer import POLL_TIMED_OUT, Consumer
 from models.kafka.simulation.modern_consumer import ModernConsumer
 from models.kafka.simulation.world import World
 from models.whatif.behaviour.members import FOREVER_MS
+
+# Looked up more quickly as names of the module (see `group_states`).
+_STOPPED, _UNJOINED, _JOINING, _, _STABLE = ClientPhase
 
 TRAVEL_MS = sum(LATENCY_MS)
 """Usual time of a request and its response together."""
@@ -219,7 +222,7 @@ class QuietClient(Client):
 
     def is_steady(self) -> bool:
         """Whether it does nothing but heartbeats."""
-        if self.phase is not STABLE or self._poll_planned:
+        if self.phase is not _STABLE or self._poll_planned:
             return False
         now_ms = self.world.now_ms
         return self.busy_until_ms <= now_ms and self.paused_until_ms <= now_ms
@@ -301,14 +304,14 @@ class ClassicMember(QuietClient, Consumer):
             group is not None
             and group.state is group_states.STABLE
             and group.generation == self.generation
-            and self.phase is STABLE
+            and self.phase is _STABLE
             and self.member in group.members
         )
 
     def beat_after(self, after_ms: int) -> None:
         """Send the next heartbeat after a time."""
         attempt = self.attempt
-        if self.phase is STABLE:
+        if self.phase is _STABLE:
             self.later(after_ms, lambda: self._beat_on(attempt))
 
     def _keep_contact(self, attempt: int) -> None:
@@ -316,7 +319,7 @@ class ClassicMember(QuietClient, Consumer):
             self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
-        if attempt == self.attempt and self.phase is STABLE:
+        if attempt == self.attempt and self.phase is _STABLE:
             self._send(self._heartbeat(), self._beaten, do_nothing, only_refusals=True)
             self._keep_contact(attempt)
 
@@ -333,7 +336,7 @@ class ClassicMember(QuietClient, Consumer):
         if self.node is None:
             Consumer._again(self)
             return
-        self.phase = JOINING
+        self.phase = _JOINING
         self.attempt += 1
         self._send_join()
 
@@ -347,7 +350,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def _wake(self, life: int) -> None:
         """Notice the missed poll (HeartbeatThread.run checks it before it sends a heartbeat)."""
-        if self.life == life and self.phase is STABLE:
+        if self.life == life and self.phase is _STABLE:
             self.act = "poll_timeout"
             self._leave(POLL_TIMED_OUT)
             self._reset("consumer pro-actively leaving the group")
@@ -356,7 +359,7 @@ class ClassicMember(QuietClient, Consumer):
     def contact(self) -> None:
         """Send a heartbeat out of turn, as a commit is one, too."""
         self._awake()
-        if self.phase is STABLE:
+        if self.phase is _STABLE:
             self._send(self._heartbeat(), do_nothing, do_nothing)
 
     def commit_soon(self, interval_ms: int) -> None:
@@ -364,7 +367,7 @@ class ClassicMember(QuietClient, Consumer):
 
         Intervals are counted from the last assignment (ConsumerCoordinator.onJoinComplete).
         """
-        if self.phase is not STABLE:
+        if self.phase is not _STABLE:
             return
         after_ms = (self.synced_ms - self.world.now_ms - self.world.skipped_ms) % interval_ms
         attempt = self.attempt
@@ -382,7 +385,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def _synced(self, response: Response) -> None:
         if response.error is NO_ERROR and not self.is_cooperative:  # shares do not matter
-            self.phase, self.act = STABLE, None
+            self.phase, self.act = _STABLE, None
             self.attempt += 1
             self._keep_contact(self.attempt)
         else:
@@ -394,7 +397,7 @@ class ClassicMember(QuietClient, Consumer):
         self._rejoin("cached metadata has changed", "metadata_change")
 
 
-NOT_IN_GROUP = frozenset({STOPPED, UNJOINED})
+NOT_IN_GROUP = frozenset({_STOPPED, _UNJOINED})
 
 
 @dataclass(slots=True, eq=False)
@@ -418,7 +421,7 @@ class ModernMember(QuietClient, ModernConsumer):
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: it has all that it is to have."""
         group = self._groups.get(self.plan.name)
-        if not isinstance(group, ConsumerGroup) or self.phase is not STABLE or self.target is not None:
+        if not isinstance(group, ConsumerGroup) or self.phase is not _STABLE or self.target is not None:
             return False
         group_member = group.members.get(self.member)
         is_current = group.epoch == group.target_epoch == self.generation and not self._is_stale
@@ -438,7 +441,7 @@ class ModernMember(QuietClient, ModernConsumer):
             ModernConsumer._beat(self, chain)
         elif chain == self._beats and not self._is_stale and self.phase not in NOT_IN_GROUP:
             self._send_heartbeat(chain)
-            if self.phase is not JOINING:
+            if self.phase is not _JOINING:
                 self._beat_later(chain)
 
     def _move(self, state: str, epoch: int | None = None) -> None:  # noqa: ARG002

@@ -87,8 +87,8 @@ def parts_of(behaviour: Behaviour, settings: RunSettings, cuts_ms: Sequence[int]
         ends_ms = behaviour.ends_ms if last == len(acts) else None
         overlaps = [acts[place : place + OVERLAP_ACTS] for place in (first, last) if 0 < place < len(acts)]
         shared_ms = [(overlap[0].at_ms, overlap[-1].at_ms) for overlap in overlaps]
-        own = acts[first : last + (OVERLAP_ACTS if ends_ms is None else 0)]
-        parts.append(PartialRun(lives_apart, settings, [*begun, *own], ends_ms, shared_ms))
+        until = last + (OVERLAP_ACTS if ends_ms is None else 0)
+        parts.append(PartialRun(lives_apart, settings, [*begun, *acts[first:until]], ends_ms, shared_ms))
     return parts
 
 

@@ -10,13 +10,16 @@ from models.kafka.coordinator.protocol import group_states
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.coordinator.runtime.version_policy import policy_for
-from models.kafka.simulation.client import STABLE, STOPPED
+from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import int_tolerance
 from models.whatif.behaviour.members import Act, ActKind, Behaviour
 from models.whatif.runs.clients import MEMBER_CLASSES, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, do_nothing
 from models.whatif.runs.courses import FinishedRun, Rest, SharedCourse
 from models.whatif.runs.simulated_rebalances import SimulatedRebalance
+
+# Looked up more quickly as names of the module (see `group_states`).
+_STOPPED, _STABLE = ClientPhase.STOPPED, ClientPhase.STABLE
 
 POLL_MS = int_tolerance("whatif.run.poll_ms")
 """Usual time between two polls; a poll returns early to rejoin."""
@@ -136,7 +139,8 @@ def acts_of(behaviour: Behaviour, settings: RunSettings) -> list[Act]:
     lead_ms = settings.poll_ms // 2 + TRAVEL_MS
     acts = [_led(act, lead_ms) for act in behaviour.acts()]
     if settings.commit_ms:
-        acts += [replace(act, at_ms=act.at_ms - settings.commit_ms, kind=ActKind.COMMIT) for act in acts if act.kind in SILENCES]
+        silences = [act for act in acts if act.kind in SILENCES]
+        acts += [Act(act.at_ms - settings.commit_ms, ActKind.COMMIT, act.member, act.lasts_ms) for act in silences]
     acts.sort(key=lambda act: act.at_ms)
     return acts
 
@@ -268,7 +272,7 @@ class Run:
         awake = 0
         latest_ms = self.world.now_ms + LONG_MS
         for client in self.clients.values():
-            if client.phase is not STOPPED and client.paused_until_ms <= latest_ms:
+            if client.phase is not _STOPPED and client.paused_until_ms <= latest_ms:
                 if not client.is_steady():
                     return False
                 awake += 1
@@ -327,5 +331,5 @@ class Run:
         group = self.cluster.seat.coordinator.groups.get(self.plan.name)
         leader = getattr(group, "leader", None)
         for client in self.clients.values():
-            if client.runs and client.member == leader and client.phase is STABLE:
+            if client.runs and client.member == leader and client.phase is _STABLE:
                 client.nudge()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.heartbeat import CLASSIC_PROTOCOL, check_size, enter, instance_holder, move_on, subscribe
-from models.kafka.coordinator.consumer.member import UNRELEASED_PARTITIONS, UNREVOKED_PARTITIONS, ClassicSide, Member
+from models.kafka.coordinator.consumer.member import ClassicSide, Member, MemberState
 from models.kafka.coordinator.consumer.shard import Shard
 from models.kafka.coordinator.protocol.embedded_consumer import assignment, owned_of
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, Fault
@@ -20,6 +20,9 @@ from models.kafka.coordinator.protocol.requests import Heartbeat, Join, Leave, L
 from models.kafka.coordinator.protocol.responses import JoinResponse, LeaveResponse, MemberLeft, Response, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.timers import TimerKind
+
+# Looked up more quickly as names of the module (see `group_states`).
+_UNREVOKED_PARTITIONS, _UNRELEASED_PARTITIONS = MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS
 
 
 def join(shard: Shard, request: Join) -> None:
@@ -114,7 +117,7 @@ def sync(shard: Shard, request: Sync) -> None:
         raise Refusal(Error.ILLEGAL_GENERATION)
     if request.protocol_type not in (None, CONSUMER) or request.protocol not in (None, classic.protocols[0].name):
         raise Refusal(Error.INCONSISTENT_GROUP_PROTOCOL)
-    if group.epoch > member.epoch and member.state is not UNREVOKED_PARTITIONS:
+    if group.epoch > member.epoch and member.state is not _UNREVOKED_PARTITIONS:
         _expect_join(shard, group, member)
         raise Refusal(Error.REBALANCE_IN_PROGRESS)
     shard.timers.cancel(TimerKind.SYNC, group.id, member.id)
@@ -133,8 +136,8 @@ def heartbeat(shard: Shard, request: Heartbeat) -> None:
     if request.generation != member.epoch:
         raise Refusal(Error.ILLEGAL_GENERATION)
     shard.renew(group, member)
-    released = member.state is UNRELEASED_PARTITIONS and not group.waits_for_others(member)
-    if member.epoch < group.epoch or member.state is UNREVOKED_PARTITIONS or released:
+    released = member.state is _UNRELEASED_PARTITIONS and not group.waits_for_others(member)
+    if member.epoch < group.epoch or member.state is _UNREVOKED_PARTITIONS or released:
         _expect_join(shard, group, member)
         raise Refusal(Error.REBALANCE_IN_PROGRESS)
     shard.answer(request.request_id, Response())

@@ -12,11 +12,14 @@ from enum import StrEnum
 
 from models.kafka.coordinator.classic.group import Tally
 from models.kafka.coordinator.consumer.errors import Refusal
-from models.kafka.coordinator.consumer.member import STABLE, Member
+from models.kafka.coordinator.consumer.member import Member, MemberState
 from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet, TopicPartition
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.subscription import CONSUMER
 from models.kafka.coordinator.runtime.offsets import Offsets
+
+# Looked up more quickly as names of the module (see `group_states`).
+_STABLE = MemberState.STABLE
 
 
 class ConsumerGroupState(StrEnum):
@@ -103,7 +106,7 @@ class ConsumerGroup:
 
     def has_reached_target(self, member: Member) -> bool:
         """Whether the member has its whole target."""
-        return member.state is STABLE and member.epoch == self.target_epoch
+        return member.state is _STABLE and member.epoch == self.target_epoch
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether all classic members support one of the join's assignors.

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup
-from models.kafka.coordinator.consumer.member import UNREVOKED_PARTITIONS, Member
+from models.kafka.coordinator.consumer.member import Member, MemberState
 from models.kafka.coordinator.consumer.reconciliation import Owned, owns_only, reconcile
 from models.kafka.coordinator.consumer.regex_subscriptions import check_regex, needs_resolution, takes_over_resolution
 from models.kafka.coordinator.consumer.requests import (
@@ -26,6 +26,9 @@ from models.kafka.coordinator.consumer.shard import Shard
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.runtime.timers import TimerKind
+
+# Looked up more quickly as names of the module (see `group_states`).
+_UNREVOKED_PARTITIONS = MemberState.UNREVOKED_PARTITIONS
 
 CLASSIC_PROTOCOL = "classic"
 """Name of the protocol of members that join with JoinGroup."""
@@ -226,7 +229,7 @@ def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | N
     if after is member:
         return member
     group.move(after)
-    if after.state is UNREVOKED_PARTITIONS:
+    if after.state is _UNREVOKED_PARTITIONS:
         shard.timers.schedule(TimerKind.REBALANCE, group.id, after.id, shard.now_ms + after.rebalance_ms, after.epoch)
     else:
         shard.timers.cancel(TimerKind.REBALANCE, group.id, after.id)

@@ -24,25 +24,21 @@ class MemberState(StrEnum):
     """Other members still hold partitions of its target."""
 
 
-STABLE, UNREVOKED_PARTITIONS, UNRELEASED_PARTITIONS = MemberState
-"""The same as names of the module (see `group_states`)."""
-
-
 STEPS: Mapping[MemberState, Mapping[MemberState, str]] = {
-    STABLE: {
-        STABLE: "the new target takes nothing away and all of it is free",
-        UNREVOKED_PARTITIONS: "the new target takes partitions away",
-        UNRELEASED_PARTITIONS: "the new target adds what others hold",
+    MemberState.STABLE: {
+        MemberState.STABLE: "the new target takes nothing away and all of it is free",
+        MemberState.UNREVOKED_PARTITIONS: "the new target takes partitions away",
+        MemberState.UNRELEASED_PARTITIONS: "the new target adds what others hold",
     },
-    UNREVOKED_PARTITIONS: {
-        STABLE: "it has revoked, and all of its target is free",
-        UNREVOKED_PARTITIONS: "it has revoked, and a newer target takes more away",
-        UNRELEASED_PARTITIONS: "it has revoked, and others hold what it gains",
+    MemberState.UNREVOKED_PARTITIONS: {
+        MemberState.STABLE: "it has revoked, and all of its target is free",
+        MemberState.UNREVOKED_PARTITIONS: "it has revoked, and a newer target takes more away",
+        MemberState.UNRELEASED_PARTITIONS: "it has revoked, and others hold what it gains",
     },
-    UNRELEASED_PARTITIONS: {
-        STABLE: "others have released all that it gains",
-        UNREVOKED_PARTITIONS: "a newer target takes partitions away",
-        UNRELEASED_PARTITIONS: "others have released some of what it gains, or none",
+    MemberState.UNRELEASED_PARTITIONS: {
+        MemberState.STABLE: "others have released all that it gains",
+        MemberState.UNREVOKED_PARTITIONS: "a newer target takes partitions away",
+        MemberState.UNRELEASED_PARTITIONS: "others have released some of what it gains, or none",
     },
 }
 """Reason for each transition (CurrentAssignmentBuilder.java, build)."""
@@ -73,7 +69,7 @@ class Member:
     assignor: str | None = None
     epoch: int = 0
     previous_epoch: int = -1
-    state: MemberState = STABLE
+    state: MemberState = MemberState.STABLE
     assigned: PartitionSet = NO_PARTITIONS
     pending_revocation: PartitionSet = NO_PARTITIONS
     client_host: str = ""

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from models.kafka.coordinator.consumer.member import STABLE, UNRELEASED_PARTITIONS, UNREVOKED_PARTITIONS, Member, MemberState
+from models.kafka.coordinator.consumer.member import Member, MemberState
 from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet, TopicPartition
+
+# Looked up more quickly as names of the module (see `group_states`).
+_STABLE, _UNREVOKED_PARTITIONS, _UNRELEASED_PARTITIONS = MemberState
 
 Owned = Mapping[str, frozenset[int]]
 
@@ -24,7 +27,7 @@ def reconcile(
     Returns the same object if nothing changes. `owned` is the sender's own list of partitions (None: not sent); `assigned` are
     all partitions that any member has or has yet to revoke.
     """
-    if member.state is UNREVOKED_PARTITIONS:
+    if member.state is _UNREVOKED_PARTITIONS:
         if owns_any(owned, member.pending_revocation):
             return member
         return _next(member, member.epoch + 1, target_epoch, target, owned, assigned)
@@ -49,10 +52,10 @@ def _next(
     kept = member.assigned & target
     lost = member.assigned - kept
     if lost and owns_any(owned, lost):
-        return _moved(member, epoch, UNREVOKED_PARTITIONS, kept, lost)
+        return _moved(member, epoch, _UNREVOKED_PARTITIONS, kept, lost)
     wanted = target - kept
     released = frozenset(partition for partition in wanted if partition not in assigned)
-    state = STABLE if released == wanted else UNRELEASED_PARTITIONS
+    state = _STABLE if released == wanted else _UNRELEASED_PARTITIONS
     return _moved(member, target_epoch, state, kept | released, NO_PARTITIONS)
 
 

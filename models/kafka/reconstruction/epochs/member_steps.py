@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from models.events import Event, text_field
-from models.kafka.observations.reconciliation import STABLE, ReconciliationSpan, slow_members
+from models.kafka.observations.reconciliation import MEMBER_STABLE, ReconciliationSpan, slow_members
 from models.kafka.observations.roster import Roster
 from models.rows import Person
 
@@ -40,7 +40,7 @@ class MemberSteps:
         """Take a line about a member's step."""
         epoch, state = event.fields.get("member_epoch"), text_field(event, "state") or ""
         if event.member_id and isinstance(epoch, int):
-            step = MemberStep(event.time_us, event.member_id, epoch, state.upper() == STABLE, state.startswith(UNREVOKED))
+            step = MemberStep(event.time_us, event.member_id, epoch, state.upper() == MEMBER_STABLE, state.startswith(UNREVOKED))
             self.steps.insert(bisect_left(self.steps, step.at + 1, key=_at), step)
 
     def shows(self, began: int, until: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness, names_field
-from models.kafka.observations.reconciliation import CLASSIC_MEMBER_REJOINED, STABLE
+from models.kafka.observations.reconciliation import CLASSIC_MEMBER_REJOINED, MEMBER_STABLE
 from models.kafka.reconstruction.epochs.member_signs import (
     ROUND_TRIP_US,
     SHARE_HEARTBEAT,
@@ -374,7 +374,7 @@ class UnloggedEpochs:
         if sign.heard_before is not None and sign.heard_before > self.epoch_at and group_type_of(sign.event) != SHARE_HEARTBEAT:
             step = {"member_epoch": sign.epoch - 1, "state": UNREVOKED}
             yield step_by("ModernMemberMoved", sign, self.epoch_at, member=sign.member_id, client=sign.event.client_id, fields=step)
-        step = {"member_epoch": sign.epoch, "state": STABLE}
+        step = {"member_epoch": sign.epoch, "state": MEMBER_STABLE}
         yield step_by("ModernMemberMoved", sign, sign.at, member=sign.member_id, client=sign.event.client_id, fields=step)
 
     def _gives_anew(self, sign: EpochSign) -> bool:
