@@ -2,7 +2,7 @@
 
     flipped-bits   one bit of compressed logs changed, --count files; --logs FOLDER (default data_samples)
     soak           `run --every 30s` for --minutes over a log that grows by --rate bytes a second and is rotated;
-                   --in-turn of 40 groups rebalance at a time
+                   --in-turn of 40 groups rebalance at a time; memory by time in --out FILE
     groups         what a group costs beside its rebalances, by --count groups of one rebalance and a tenth of groups of ten
     concurrent     --writers and --readers of one warehouse for --minutes
     mutants        --count changes of --package that tests should notice; 0 for all
@@ -15,6 +15,7 @@ What was measured is one line; it ends with 1 where something must not be as it 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -53,6 +54,8 @@ def _soak(asked: argparse.Namespace) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         found = soak(Path(folder), asked.minutes, asked.rate, "30s", asked.in_turn)
+    if asked.out is not None:
+        asked.out.write_text("".join(json.dumps({"at": at, **sizes}) + "\n" for at, sizes in found.memory))
     say(found.told())
     return int(not found.finished or any(code not in (0, 4) for _, _, code in found.finished))
 

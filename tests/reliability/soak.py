@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from tests.conftest import ROOT
 from tests.reliability.growing_log import IN_TURN, GrowingLog
 
 WATCH_SECONDS = 5.0
+BLOCK_SECONDS = 60.0
+"""Memory rises and falls with each run, so that neighbouring samples are one observation: trends are those of means over a minute."""
 
 
 @dataclass(slots=True)
@@ -38,23 +41,39 @@ class Soak:
     def told(self) -> str:
         """One line with all figures."""
         half = [each for each in self.memory if each[0] >= self.memory[-1][0] / 2] if self.memory else []
-        programs = sorted({name for _, sizes in half for name in sizes})
+        programs = sorted({name for _, sizes in half for name in sizes if sizes[name] >= 1.0})
         growth = "; ".join(self._growth(half, name) for name in programs)
-        slope, error = trend([(at, sum(sizes.values())) for at, sizes in half])
+        slope, error = trend(means_of_blocks([(at, sum(sizes.values())) for at, sizes in half]))
         delays = self.delays() or [math.nan]
         failed = sum(code not in (0, 4) for _, _, code in self.finished)
         return (
             f"{self.written / 1e6:,.0f} MB in {self.memory[-1][0]:.0f} s, {self.rotations} rotations, {len(self.finished)} runs, "
-            f"{failed} failed; memory in the second half: {growth}; "
-            f"slope {slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} MiB an hour; delay median {sorted(delays)[len(delays) // 2]:.0f} s, "
-            f"longest {max(delays):.0f} s"
+            f"{failed} failed; memory by quarter of the time: {', '.join(f'{mean:,.0f}' for mean in self._quarters())} MiB; "
+            f"in the second half: {growth}; slope {slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} MiB an hour; "
+            f"delay median {sorted(delays)[len(delays) // 2]:.0f} s, longest {max(delays):.0f} s"
         )
+
+    def _quarters(self) -> list[float]:
+        """Mean of all programs' memory in each quarter of the time, in MiB."""
+        end = self.memory[-1][0]
+        quarters: list[list[float]] = [[], [], [], []]
+        for at, sizes in self.memory:
+            quarters[min(3, int(4 * at / end))].append(sum(sizes.values()))
+        return [sum(sums) / len(sums) if sums else math.nan for sums in quarters]
 
     @staticmethod
     def _growth(half: Sequence[tuple[float, Mapping[str, float]]], name: str) -> str:
         sizes = [(at, sizes.get(name, 0.0)) for at, sizes in half]
-        slope, error = trend(sizes)
+        slope, error = trend(means_of_blocks(sizes))
         return f"{name} {sizes[0][1]:,.0f} to {sizes[-1][1]:,.0f} MiB ({slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} an hour)"
+
+
+def means_of_blocks(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Mean time and value of each block of time."""
+    blocks: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+    for at, value in points:
+        blocks[int(at / BLOCK_SECONDS)].append((at, value))
+    return [(sum(at for at, _ in block) / len(block), sum(value for _, value in block) / len(block)) for block in blocks.values()]
 
 
 def trend(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from tests.reliability.flipped_bits import compare
 from tests.reliability.growing_log import KEPT, GrowingLog
 from tests.reliability.mutants import Mutant, mutants, survives
 from tests.reliability.reached_lines import unchanged
-from tests.reliability.soak import Soak, trend
+from tests.reliability.soak import Soak, means_of_blocks, trend
 
 
 def test_flipped_bits_lose_no_file_and_leave_no_verdict_unmarked(samples: Path) -> None:
@@ -59,6 +59,20 @@ def test_a_trend_is_told_with_its_error() -> None:
     )
     assert found.delays() == [32.0, 38.0]
     assert "1 failed" in found.told()
+
+
+def test_a_trend_is_that_of_minutes_because_memory_rises_and_falls_with_each_run() -> None:
+    """A saw of 30 s around 300 MiB has no trend, and no error that its many samples would make look small."""
+    saw = [(float(second), 300.0 + second % 30) for second in range(0, 1200, 5)]
+    assert len(means_of_blocks(saw)) == 20
+    slope, error = trend(means_of_blocks(saw))
+    assert abs(slope) < 2 * error + 1e-9
+    rising = [(at, value + at / 60) for at, value in saw]
+    slope, error = trend(means_of_blocks(rising))
+    assert slope == pytest.approx(1 / 60, rel=0.05)
+    told = Soak([(at, {"driver": value}) for at, value in rising], [], 1).told()
+    assert "memory by quarter of the time: 315, 320, 325, 330 MiB" in told
+    assert "slope +60 ±" in told
 
 
 @pytest.mark.parametrize(
