@@ -38,6 +38,11 @@ SHARED = ROOT.parent / "shared"
 LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minutes of Spark: python -m tests.cluster")
 
 
+def examples(count: int, of_long_runs: int) -> int:
+    """Number of examples that a property is tried with: in CI, and by `python -m tests.cluster`."""
+    return of_long_runs if os.environ.get("GROUPSCOPE_CLUSTER") else count
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write golden files anew; read the difference before you keep it")
 

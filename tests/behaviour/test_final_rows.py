@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import fields
 from unittest import mock
 
@@ -19,7 +18,7 @@ from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
-from tests.conftest import LONG
+from tests.conftest import LONG, examples
 from tests.replaying import replay_group
 
 US = 1_000_000
@@ -145,7 +144,7 @@ def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
     return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
 
 
-EXAMPLES = 60 if os.environ.get("GROUPSCOPE_CLUSTER") else 25
+EXAMPLES = examples(15, 60)
 """Each history is replayed as often as it has events."""
 LONGEST = pytest.mark.parametrize("longest", [pytest.param(bounds.EPISODE_MAX, marks=LONG), 2])
 """All of this holds wherever episodes end."""

@@ -16,6 +16,7 @@ from models.kafka.cluster.facts import learn, partition_for
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.reconstruction.classic_states import LoggedGroup, enter_state
 from models.kafka.verdicts.history import GroupHistory
+from tests.conftest import examples
 from tests.replaying import replay_group
 
 GROUP = "g"
@@ -78,7 +79,7 @@ def replay(events: list[Event]) -> GroupHistory:
     return replay_group("c", GROUP, events, learn([]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(120, 300), deadline=None)
 @given(event_lists())
 def test_any_log_gives_a_history(events: list[Event]) -> None:
     history = replay(events)
@@ -103,7 +104,7 @@ def breaks(events: list[Event]) -> list[tuple[str, str | None]]:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(80, 200), deadline=None)
 @given(event_lists())
 def test_the_chain_of_states_is_unbroken(events: list[Event]) -> None:
     assert breaks(events) == []
@@ -138,7 +139,7 @@ def test_the_chain_goes_on_where_a_member_worked_on_without_a_line_of_its_assign
     assert breaks(events) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50, 100), deadline=None)
 @given(event_lists())
 def test_the_same_log_gives_the_same_history(events: list[Event]) -> None:
     assert replay(events) == replay(list(events))

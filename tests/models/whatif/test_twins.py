@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conftest import examples
 from tests.models.whatif.twins import Score, compare
 
-PAIRS = 12
+PAIRS = examples(8, 12)
 
 
 @pytest.mark.parametrize("is_modern", [False, True], ids=["any protocol", "groups that have the consumer protocol"])

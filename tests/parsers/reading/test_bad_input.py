@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from parsers.reading import reader
 from parsers.reading.file_reports import join_parts, report_row
+from tests.conftest import examples
 from tests.parsers.reading.source_files import Reading, find, read, read_bytes, read_source
 
 LINE = b"[2026-11-21 09:07:%02d,040] INFO [GroupCoordinator 1]: Group g-%d with generation 5 is now empty (__consumer_offsets-12) (%s)\n"
@@ -388,7 +389,7 @@ def test_links_to_folders_are_followed_and_each_folder_is_read_once(tmp_path: Pa
     assert not found.missing
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80, 200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.one_of(

@@ -14,7 +14,7 @@ from parsers.reading.reader import FileReader, ReadOptions
 from parsers.reading.resume import Start
 from parsers.reading.splits import Range, share_out, split
 from parsers.sources.files import SourceFile
-from tests.conftest import ROOT
+from tests.conftest import ROOT, examples
 from tests.parsers.reading.source_files import Row, find, read_source
 
 SAMPLES = ROOT / "data_samples" / "kafka"
@@ -61,7 +61,7 @@ def test_ranges_of_samples_give_what_the_whole_gives(name: str, share_bytes: int
     check(source, share_bytes)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30, 80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_ranges_of_made_logs_give_what_the_whole_gives(tmp_path: Path, data: st.DataObject) -> None:
     head = st.builds(lambda a, b: HEAD % (a, b), st.integers(0, 999), st.integers(0, 9))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parsers.records import record_spans as units
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, SHARED, examples
 from tests.parsers.reading.source_files import Reading, find, read_source
 
 SAMPLES = [str(path) for path in sorted((ROOT / "data_samples").rglob("*.log*"))]
@@ -129,7 +129,7 @@ FIRST = b"[2026-11-21 09:07:54,000] INFO starting (kafka.server.KafkaServer)\n"
 PREFIXED = b"[2026-11-21 09:07:55,040] INFO [Consumer clientId=c-1, groupId=g]%s (Re-)joining group (x)\n"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60, 150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(lines(), max_size=12).map(b"".join), st.integers(min_value=1, max_value=3000))
 @example(QUIET + PREFIXED % b"[x]" + PREFIXED % b"[y]" + PREFIXED % b"", 64)
 @example(QUIET + b"\n", 24)

@@ -87,21 +87,10 @@ def test_thresholds_can_be_set_and_strange_ones_are_refused() -> None:
         thresholds({"unknown_share_maximum": 0.5})
 
 
-def tables_with_each_kind() -> Iterator[str]:
-    """Tables whose suites have a kind of check that those before don't have; queries of other tables are kinds of their own."""
-    known: set[tuple[str, frozenset[str]]] = set()
-    for name in checked_tables():
-        kinds = {(check.kind, check.others) for check in checks_of(TABLES[name])}
-        if not kinds <= known:
-            known |= kinds
-            yield name
-
-
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "tables", [pytest.param(list(tables_with_each_kind()), id="each kind"), pytest.param(checked_tables(), id="all", marks=LONG)]
-)
-def test_expectations_run_on_this_spark(tables: list[str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+@LONG
+def test_expectations_run_on_this_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = checked_tables()
     frames = {name: frame(spark, name, {}) for name in tables}
     here = run_gate("all", frames, dict.fromkeys(frames, 1))
     monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", 0)

@@ -137,6 +137,7 @@ def through_spark(spark: SparkSession) -> None:
     stores.use({}, [MOUNT])
 
 
+@LONG
 def test_the_records_are_those_of_arrow(spark: SparkSession, mounted: Path, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     all_forms(samples / "kafka" / "2.8.2" / "coordinator-failover", mounted)
     places.register_filesystem("viewfs", Direct(mounted))

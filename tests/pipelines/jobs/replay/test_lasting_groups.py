@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.behaviour.test_ends_of_logs import EXPIRES, emptied, heard_until, polled_late
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 
 STORIES = {"broker": lambda end: emptied(EXPIRES, end), "polled-late": polled_late, "joining": heard_until}
 """Logs that go on until a time, in seconds."""
 
 
+@LONG
 @pytest.mark.spark
 def test_groups_that_wait_or_are_empty_last_as_long_as_their_logs(spark: object, tmp_path: Path) -> None:
     site = Site(tmp_path / "grown")

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pipelines.errors import ConcurrentWrite, TableMismatch
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse.opening.migrations import TABLES_VERSION, VERSION_PROPERTY
+from tests.conftest import LONG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,6 +79,7 @@ def test_the_first_rows_are_appended(spark: SparkSession, warehouse: Callable[..
     assert place.versions.current() == {"allocation_changes": 1}
 
 
+@LONG
 def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     """As a run does that was taken for dead and goes on."""
     name = "allocation_changes"
@@ -151,6 +153,7 @@ def test_a_table_refuses_what_is_not_declared(
     assert place.versions.current() == {"allocation_changes": 0}
 
 
+@LONG
 def test_tables_are_held_to_what_is_declared_by_now(
     spark: SparkSession, warehouse: Callable[..., Warehouse], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -249,6 +249,7 @@ def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -
         assert everything.alias("old").where(condition.sql("old")).toArrow().to_pylist() == by_spark
 
 
+@LONG
 @pytest.mark.spark
 def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     place = warehouse(NAME)

@@ -17,6 +17,7 @@ from pipelines.schema.tables import TABLES
 from pipelines.warehouse.delta import sql as delta
 from pipelines.warehouse.rows.predicates import among
 from pipelines.warehouse.writes.direct_commit import Committer, commit_rows
+from tests.conftest import LONG
 from tests.pipelines.warehouse.opening.test_migrations import allocation, stamp, stored
 from tests.pipelines.warehouse.rows.test_arrow_diff import NAME, arrow, incident
 
@@ -123,6 +124,7 @@ def test_only_files_with_changed_rows_are_rewritten(warehouse: Opened) -> None:
     assert stored(place) == {"c/g/a": "run-1", "c/g/b": "run-2", "c/g/c": "run-3"}
 
 
+@LONG
 def test_files_stop_growing(warehouse: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows of which the last one changes each time, old ones are rewritten only after Spark has joined all files."""
     monkeypatch.setattr("pipelines.warehouse.writes.direct_commit.MERGED_ROWS_MAX", 4)
