@@ -151,7 +151,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
     "Peer": ("doubt_us",),
-    "RequestWindows": ("epochs", "broker", "answered", "unheard"),
+    "RequestWindows": ("epochs", "broker", "answered", "unheard", "stored"),
     "Roster": ("logs",),
     "Sign": ("doubt_us",),
     "StandingCondition": ("longest_us",),

@@ -105,6 +105,8 @@ class RequestWindows:
     """Its last answer."""
     unheard: dict[str, RequestSign] = field(default_factory=dict)
     """JoinGroups of new members that were taken without an answer, by member id."""
+    stored: int | None = None
+    """The last stored generation, from which another coordinator goes on."""
 
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
@@ -207,6 +209,8 @@ class RequestWindows:
         if self.is_modern:
             return
         self._take_back(generation)
+        if generation == self.stored != self.generation:
+            self._load(event, generation)
         if generation == self.generation:
             self._readmitted(event)
         else:
@@ -229,6 +233,10 @@ class RequestWindows:
         if sign is not None and sign.at > (self.joined_at or 0) and generation > (self.generation or 0):
             self._stand_at(generation - 1, sign.at)
             self.downgraded = sign
+
+    def _load(self, event: Event, generation: int) -> None:
+        """Go back to a generation that the coordinator loaded: later ones were not stored."""
+        self.generation, self.leader, self.is_synced = generation, text_field(event, "leader_id"), True
 
     def _readmitted(self, event: Event) -> None:
         """Add a member that was given the generation in force."""
@@ -329,6 +337,7 @@ class RequestWindows:
                 self._notice(RequestSign(at, event))
             return
         self.members.hear(event, at)
+        self.stored = self.generation
         if self.is_synced and not self.begins_midway:
             return
         was_synced, self.is_synced = self.is_synced, True
@@ -425,7 +434,7 @@ class RequestWindows:
         generation = (self.generation or 0) + 1
         yield implied_line("GroupEmptied", last.event, max(last.at, self._since), generation=generation)
         self.generation, self.joined_at, self.leader = generation, last.at, None
-        self.calm_at = self.noticed = None
+        self.calm_at = self.noticed = self.stored = None
         self.is_synced = self.begins_midway = False
         self.members.empty()
 

@@ -127,7 +127,7 @@ class AssignmentWrite:
         """
         phase = self.phase
         began = phase.window.previous_joined_at
-        if began is None:
+        if began is None or self._has_missed_generations:
             return False
         refused = list(self._refused_syncs(began))
         if phase.window.witness is Witness.CLIENT and phase.previous is not None and phase.previous.outcome == "superseded":
@@ -143,6 +143,12 @@ class AssignmentWrite:
             return True
         took = (action.event.fields.get("total_ms") for action in refused)
         return any(isinstance(time, int | float) and 0 <= time * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for time in took)
+
+    @property
+    def _has_missed_generations(self) -> bool:
+        """Whether no line shows the generation before: what is known to have been refused is older."""
+        previous, before = self.phase.previous, self.phase.window.generation_before
+        return previous is not None and None not in (previous.generation_after, before) and previous.generation_after != before
 
     def _was_readmitted_alone(self) -> bool:
         """Whether only a static member that came back shows the generation before.

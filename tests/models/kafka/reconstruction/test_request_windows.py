@@ -354,6 +354,17 @@ def test_a_member_is_given_the_generation_in_force(members: list[str] | None, mi
     assert windows.generation == 4
 
 
+def test_a_coordinator_that_loads_an_older_generation_began_none() -> None:
+    """A generation whose assignment was not stored is forgotten; the one before is given out again, without a join phase."""
+    windows = group("a", "b")
+    words = steps(windows, sync(1_000), join(5_000, members=["a", "b"]), join(6_000, generation=4), sync(7_000))
+
+    assert [(name, generation) for name, _, generation in words] == [("RebalanceStarted", 4), ("GenerationStarted", 5)]
+    assert (windows.generation, windows.stored) == (4, 4)
+    again = steps(windows, join(9_000, members=["a", "b"]))
+    assert [(name, generation) for name, _, generation in again] == [("RebalanceStarted", 4), ("GenerationStarted", 5)]
+
+
 @pytest.mark.parametrize(
     ("at", "joined_at", "generation", "taken"), [(6, 5, 9, True), (5, 5, 9, False), (6, 5, 4, False), (1 - NOW, None, 9, True)]
 )
