@@ -146,7 +146,10 @@ class AssignmentWrite:
 
     @property
     def _has_missed_generations(self) -> bool:
-        """Whether no line shows the generation before: what is known to have been refused is older."""
+        """Whether no line shows the generation before.
+
+        What is known to have been refused is older then.
+        """
         previous, before = self.phase.previous, self.phase.window.generation_before
         return previous is not None and None not in (previous.generation_after, before) and previous.generation_after != before
 
