@@ -209,7 +209,7 @@ class RequestWindows:
         if self.is_modern:
             return
         self._take_back(generation)
-        if generation == self.stored != self.generation:
+        if generation == self.stored != self.generation and event.member_id in self.members.peers:
             self._load(event, generation)
         if generation == self.generation:
             self._readmitted(event)
@@ -235,7 +235,7 @@ class RequestWindows:
             self.downgraded = sign
 
     def _load(self, event: Event, generation: int) -> None:
-        """Go back to a generation that the coordinator loaded: later ones were not stored."""
+        """Go back to the stored generation, which old members are given again."""
         self.generation, self.leader, self.is_synced = generation, text_field(event, "leader_id"), True
 
     def _readmitted(self, event: Event) -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from models.kafka.coordinator.consumer.assignors import Subscriber, Subscription, uniform_target
-from models.kafka.coordinator.consumer.topic_partitions import PartitionSet
-from models.kafka.coordinator.protocol.embedded_consumer import Partition
+from models.kafka.coordinator.consumer.topic_partitions import PartitionSet, flat
+from models.kafka.coordinator.protocol.embedded_consumer import Partition, owned_of
 
 Wanted = Mapping[str, Collection[str]]
 OwnedPartitions = Mapping[str, PartitionSet]
+
+
+@lru_cache(maxsize=4096)
+def owned_partitions(metadata: bytes) -> PartitionSet:
+    """Partitions that a subscription says are owned, which most repeat."""
+    return flat(owned_of(metadata))
 
 
 def range_assignment(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) -> dict[str, list[Partition]]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import cast
 
-from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, owned_partitions, subscription
+from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, subscription
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Sync
 from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
-from models.kafka.simulation.assignment import cooperative_sticky_assignment, range_assignment
+from models.kafka.simulation.assignment import cooperative_sticky_assignment, owned_partitions, range_assignment
 from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
 from models.kafka.simulation.scenario import COOPERATIVE
 

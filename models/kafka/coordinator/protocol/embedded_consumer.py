@@ -46,12 +46,6 @@ def owned_of(metadata: bytes) -> Mapping[str, frozenset[int]]:
     return {topic: frozenset(numbers) for topic, numbers in partitions.items()}
 
 
-@lru_cache(maxsize=4096)
-def owned_partitions(metadata: bytes) -> frozenset[Partition]:
-    """The same as one set."""
-    return frozenset((topic, number) for topic, numbers in owned_of(metadata).items() for number in numbers)
-
-
 def assignment(share: Iterable[Partition]) -> bytes:
     """Encode an assignment without user data."""
     return _assignment(tuple(share))

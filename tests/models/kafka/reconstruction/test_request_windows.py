@@ -365,6 +365,12 @@ def test_a_coordinator_that_loads_an_older_generation_began_none() -> None:
     assert [(name, generation) for name, _, generation in again] == [("RebalanceStarted", 4), ("GenerationStarted", 5)]
 
 
+def test_a_new_life_of_a_group_may_reach_the_stored_generation_by_new_ids() -> None:
+    words = steps(group("a"), sync(1_000), join(5_000, members=["a"]), join(6_000, "z", generation=4, leader_id="z", members=["z"]))
+
+    assert [generation for name, _, generation in words if name == "GenerationStarted"] == [5, 4]
+
+
 @pytest.mark.parametrize(
     ("at", "joined_at", "generation", "taken"), [(6, 5, 9, True), (5, 5, 9, False), (6, 5, 4, False), (1 - NOW, None, 9, True)]
 )
