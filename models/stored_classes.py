@@ -145,6 +145,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
         "has_assignments",
         "committed_at",
         "begins_amid",
+        "synced_at",
     ),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),

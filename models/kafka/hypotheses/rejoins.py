@@ -291,7 +291,10 @@ def _may_follow_up(context: RebalanceContext) -> bool:
     previous, ended = context.phase.previous, context.window.previous_ended_at
     if previous is None or ended is None or previous.outcome != "stable" or previous.state_before is State.EMPTY:
         return False
-    return 0 <= context.phase.start - ended <= FOLLOWUP_US and _eager_is_excluded(context)
+    assigned_at = context.known.synced_at.get(previous.generation_after or -1, ended)
+    if assigned_at > context.phase.start:
+        assigned_at = ended
+    return 0 <= context.phase.start - max(ended, assigned_at) <= FOLLOWUP_US and _eager_is_excluded(context)
 
 
 def _is_in_loop(phase: LoggedJoinPhase, roster: Roster, actor: str | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
+from models.kafka.observations.actions import ActionKind, MemberAction, answered_at, handled_at
 from models.kafka.observations.libraries import is_default_id, known_library, library_of, logs_rebalances
 from models.kafka.observations.roster import Roster, RosterMember, owner_in_member_id
 from models.tolerances import int_tolerance
@@ -74,6 +74,8 @@ class GroupKnowledge:
     """Last commit of each member id that was taken, by request logs (microseconds)."""
     begins_amid: dict[str, int] = field(default_factory=dict)
     """Clients whose log begins as they join again, and when (microseconds)."""
+    synced_at: dict[int, int] = field(default_factory=dict)
+    """Last answer with an assignment in each generation, by request logs (microseconds)."""
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""
@@ -99,6 +101,7 @@ class GroupKnowledge:
         """Discard what generations tell; a group that died counts anew."""
         self.generations.clear()
         self.leaders.clear()
+        self.synced_at.clear()
         self.first_generation.clear()
 
     def forget_generations(self, before: int) -> None:
@@ -106,8 +109,9 @@ class GroupKnowledge:
         for generation in [generation for generation in self.generations if generation < before]:
             del self.generations[generation]
             self.assignors.pop(generation, None)
-        for generation in [generation for generation in self.leaders if generation < before]:
-            del self.leaders[generation]
+        for by_generation in (self.leaders, self.synced_at):
+            for generation in [generation for generation in by_generation if generation < before]:
+                del by_generation[generation]
 
     def forget(self, members: Iterable[RosterMember], clients: set[str], before: int) -> None:
         """Discard knowledge about these members, clients in no generation, and old late polls.
@@ -233,6 +237,13 @@ def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
         generation = int_field(event, "response_generation")
         _joined_with(knowledge, roster, event, generation)
         _led(knowledge, roster, generation, text_field(event, "leader_id"))
+
+
+def _sync_answered(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    """The members have their assignment once its write is over, which may take seconds."""
+    if event.generation is not None and int_field(event, "error_code") == 0:
+        at = answered_at(event)
+        knowledge.synced_at[event.generation] = max(at, knowledge.synced_at.get(event.generation, at))
 
 
 def _committed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
@@ -377,6 +388,7 @@ def _loaded(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
         for generation in [generation for generation in knowledge.generations if generation > event.generation]:
             del knowledge.generations[generation]
             knowledge.leaders.pop(generation, None)
+            knowledge.synced_at.pop(generation, None)
 
 
 _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
@@ -386,6 +398,7 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "GroupLoaded": _loaded,
     "ClientJoined": _client_joined,
     "JoinGroupCompleted": _join_answered,
+    "SyncGroupCompleted": _sync_answered,
     "OffsetCommitCompleted": _committed,
     "ClientAssignmentMade": _assigned,
     "ClientConfigured": _configured,

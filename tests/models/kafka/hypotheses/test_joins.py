@@ -599,6 +599,23 @@ def test_a_follow_up_comes_soon(lag: int | None, previous: object, follows: bool
     assert Cause.COOPERATIVE_FOLLOWUP not in shares(rejoin(assignors={4: "range"}, **values)) or not follows  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("synced_at", "follows"),
+    [
+        ({4: NOW - FOLLOWUP_US}, True),
+        ({4: NOW - FOLLOWUP_US - 1}, False),
+        ({4: NOW + 1}, False),
+        ({3: NOW}, False),
+    ],
+    ids=["soon after its write", "long after", "of a later time", "of another generation"],
+)
+def test_a_follow_up_comes_soon_after_members_got_an_assignment(synced_at: dict[int, int], follows: bool) -> None:
+    """The coordinator has it seconds before, if its write takes so long."""
+    found = shares(rejoin(previous=before(), previous_ended_at=NOW - 2 * FOLLOWUP_US, synced_at=synced_at))
+
+    assert (found.get(Cause.COOPERATIVE_FOLLOWUP) == round(weights.FOLLOWUP.value, 6)) is follows
+
+
 WISH = by_client(K.WANTS_REJOIN, -4 * SECOND, why="need to revoke partitions [x]")
 
 

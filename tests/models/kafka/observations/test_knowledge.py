@@ -1,4 +1,4 @@
-"""Which names several members have, and when members committed."""
+"""Which names several members have, and when members committed and got assignments."""
 
 from __future__ import annotations
 
@@ -44,3 +44,16 @@ def test_the_last_commit_that_was_taken_is_known(error: int | None, last_at: int
     assert knowledge.committed_at == committed_at
     knowledge.forget([roster.members["A"]], set(), 0)
     assert knowledge.committed_at == {}
+
+
+def test_the_last_answer_with_an_assignment_is_known() -> None:
+    """It is ready once the assignment is written; a refused request tells nothing."""
+    knowledge, roster = GroupKnowledge(), Roster()
+    for at, generation, error in ((9, 4, 0), (7, 4, 0), (12, 4, 27), (20, 5, 0)):
+        learn(knowledge, roster, request("SyncGroup", at, member_id="A", generation=generation, error_code=error))
+
+    assert knowledge.synced_at == {4: 9, 5: 20}
+    knowledge.forget_generations(5)
+    assert knowledge.synced_at == {5: 20}
+    knowledge.end_life()
+    assert knowledge.synced_at == {}
