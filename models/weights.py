@@ -268,7 +268,6 @@ LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhi
 EXPIRED_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs; 49 of 49")
 EXPIRED_SOMETIME = Prior(0.8, "assumed: no request reached the coordinator that took over: when the session began is not known")
 EXPIRED_SOMETIME_AND_SEEN_BACK = Prior(0.7, "assumed: the same, and it may have come back before its former self expired")
-AT_THE_SAME_MOMENT = Prior(0.5, "assumed: stamps of whole milliseconds do not order a request and the end of a session")
 EXPIRED = Prior(0.994, "the coordinator's own line; 829 of 829")
 ECHO_OF_EVICTION = Shares(
     {Cause.SESSION_TIMEOUT: 0.95, Cause.REBALANCE_TIMEOUT: 0.05},

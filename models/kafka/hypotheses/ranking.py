@@ -89,7 +89,7 @@ def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
     if trigger is not None:
-        hypotheses = _beside_one_of_the_same_moment(context, trigger, hypotheses)
+        hypotheses = _beside_those_of_the_same_moment(context, trigger, hypotheses)
     if context.window.witness is Witness.CLIENT:
         hypotheses = unless_others_began(context, trigger, hypotheses)
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
@@ -100,37 +100,33 @@ def rank(context: RebalanceContext) -> Ranking:
     return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, weights.UNEXPLAINED.value)], trigger)
 
 
-def _beside_one_of_the_same_moment(context: RebalanceContext, trigger: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Weigh a request and an expiry that a log does not order.
+def _beside_those_of_the_same_moment(context: RebalanceContext, trigger: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Weigh requests and expiries that a log does not order.
 
-    It tells when a session ended by the last answer alone, whose stamp is rounded as those of requests are.
+    It tells when a session ended by the last answer alone, whose stamp is rounded as those of requests are. Sessions that were
+    renewed by the same answer end at once, too.
     """
-    rival = _of_the_same_moment(context, trigger)
-    if rival is None or reason_id_in(context.window.started) or context.phase.was_empty:
+    rivals = [] if reason_id_in(context.window.started) or context.phase.was_empty else _of_the_same_moment(context, trigger)
+    if not rivals:
         return hypotheses
-    share = weights.AT_THE_SAME_MOMENT.value
     by_cause: dict[Cause, Hypothesis] = {}
-    for hypotheses_of_one, part in ((hypotheses, share), (RULES_BY_ACTION[rival.kind](context, rival), 1 - share)):
+    for hypotheses_of_one in (hypotheses, *(RULES_BY_ACTION[rival.kind](context, rival) for rival in rivals)):
         for hypothesis in hypotheses_of_one:
             total = by_cause.setdefault(hypothesis.cause, replace(hypothesis, probability=0.0))
-            total.probability += hypothesis.probability * part
+            total.probability += hypothesis.probability / (1 + len(rivals))
     return list(by_cause.values())
 
 
-def _of_the_same_moment(context: RebalanceContext, trigger: MemberAction) -> MemberAction | None:
-    """The expiry at the moment of a request, or the other way round."""
+def _of_the_same_moment(context: RebalanceContext, trigger: MemberAction) -> list[MemberAction]:
+    """Expiries at the moment of a request or of another expiry, and the other way round."""
     phase, is_expiry = context.phase, trigger.kind is ActionKind.EXPIRE
-    kinds = (ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE) if is_expiry else (ActionKind.EXPIRE,)
+    kinds = (ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.EXPIRE) if is_expiry else (ActionKind.EXPIRE,)
     near = phase.actions_of(*kinds, start=trigger.at - STAMP_US - 1, end=trigger.at + STAMP_US)
     by_requests = (action for action in near if Witness.REQUEST is action.event.witness is trigger.event.witness)
-    return next(
-        (
-            action
-            for action in by_requests
-            if context.members.is_new(action) or (action.kind in _GONE and context.departures.is_effective(action))
-        ),
-        None,
-    )
+    others = (action for action in by_requests if action.member_id != trigger.member_id or action.kind is not trigger.kind)
+    return [
+        action for action in others if context.members.is_new(action) or (action.kind in _GONE and context.departures.is_effective(action))
+    ]
 
 
 _GONE = frozenset({ActionKind.LEAVE, ActionKind.EXPIRE})

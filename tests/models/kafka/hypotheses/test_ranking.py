@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -454,9 +455,8 @@ def test_a_request_log_does_not_order_what_happens_in_one_moment(
     gone = by_request(K.EXPIRE, expiry_at)
     ranking = rank(context(asked, gone, **{"witness": Witness.REQUEST, "last": ("c",)} | values))  # type: ignore[arg-type]
 
-    share = weights.AT_THE_SAME_MOMENT.value
     causes = {each.cause: each.probability for each in ranking.hypotheses}
-    is_shared = {cause, Cause.SESSION_TIMEOUT} <= causes.keys() and max(causes.values()) <= share
+    is_shared = {cause, Cause.SESSION_TIMEOUT} <= causes.keys() and max(causes.values()) <= 1 / 2
     assert is_shared is is_even
 
 
@@ -464,7 +464,34 @@ def test_the_coordinator_orders_what_happens_in_one_moment() -> None:
     ranking = rank(context(act(K.JOIN, 0, "c"), act(K.EXPIRE, 5), last=("b", "c")))
 
     assert ranking.best.cause is Cause.MEMBER_JOIN
-    assert ranking.best.probability > weights.AT_THE_SAME_MOMENT.value
+    assert ranking.best.probability > 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("later", "of", "is_even"),
+    [(0, by_request, True), (STAMP_US, by_request, True), (STAMP_US + 1, by_request, False), (0, act, False)],
+    ids=["at once", "at the limit", "later", "told by the coordinator"],
+)
+@pytest.mark.parametrize("returns", ["a", "b"])
+def test_of_sessions_that_end_at_once_either_may_be_the_one_that_came_back(
+    returns: str, later: int, of: Callable[..., MemberAction], is_even: bool
+) -> None:
+    """One answer renewed both; who comes back was restarted only if it was the first."""
+    back = replace(by_request(K.JOIN, 3 * STAMP_US, returns), member_id=f"{returns.upper()}-2")
+    ranking = rank(context(of(K.EXPIRE, 0, "a"), of(K.EXPIRE, later, "b"), back, last=("c", returns), witness=Witness.REQUEST))
+
+    causes = {each.cause: each.probability for each in ranking.hypotheses}
+    assert (max(causes.values()) < 0.6) is is_even
+    assert {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART} <= causes.keys() or not is_even
+
+
+def test_one_of_several_sessions_that_end_at_once_counts_as_much_as_each_other() -> None:
+    back = replace(by_request(K.JOIN, 3 * STAMP_US, "a"), member_id="A-2")
+    gone = [by_request(K.EXPIRE, 0, name) for name in "abd"]
+    ranking = rank(context(*gone, back, first="abcd", last="ca", witness=Witness.REQUEST))
+
+    shares = {each.cause: each.probability for each in ranking.hypotheses}
+    assert weights.EXPIRED_AND_SEEN_BACK.value / 3 <= shares[Cause.MEMBER_RESTART] < 1 / 2 < shares[Cause.SESSION_TIMEOUT]
 
 
 # -- ranks ---------------------------------------------------------------------------------------------------------
