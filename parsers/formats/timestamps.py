@@ -136,7 +136,7 @@ def civil_us(year: int, month: int, day: int, hour: int, minute: int, second: in
     return None if day_us is None else day_us + ((hour * 60 + minute) * 60 + second) * 1_000_000
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=4096)
 def _iso_second(text: str) -> int | None:
     """Read `yyyy-MM-dd HH:mm:ss`, fast: log lines come many a second.
 

@@ -386,12 +386,20 @@ def _ask(name: str, frame: DataFrame | pd.DataFrame, checks: list[Check], result
         validated = batch.validate(library.suite(name=name, expectations=wanted), result_format=result_format)
     finally:
         source.delete_asset(asset.name)
+        _forget_batches(source)
     answers = {answer.expectation_config.meta["name"]: answer for answer in validated.results}
     for check, answer in answers.items():
         raised = _exception(answer.exception_info)
         if raised:
             raise RuntimeError(f"{name}: {check}: {raised}")
     return validated, answers
+
+
+def _forget_batches(source: Any) -> None:
+    """Let go of the rows: a source keeps the last ones under each name, for as long as the process lives."""
+    batches = source.get_execution_engine().batch_manager
+    batches.reset_batch_cache()
+    batches.batch_data_cache.clear()
 
 
 def _exception(info: Mapping[str, Any]) -> str | None:

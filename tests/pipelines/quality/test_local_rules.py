@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -123,6 +125,17 @@ def test_one_broken_row_is_seen_in_this_process(changes: list[dict[str, Any]]) -
         views = {"divergences": TABLES["divergences"].arrow_schema().empty_table(), **tables}
         with LocalTables(views) as known:
             assert all_hold(tables, known, checks) is expected
+
+
+def test_rows_are_let_go_once_they_are_checked() -> None:
+    """A run after the other checks more of them, in one process."""
+    tables = {"rebalances": table_of("rebalances", [row(TABLES["rebalances"], **GOOD) for _ in range(3)])}
+    checks = {"rebalances": checks_of(TABLES["rebalances"])}
+    with LocalTables({"divergences": TABLES["divergences"].arrow_schema().empty_table(), **tables}) as known:
+        all_hold(tables, known, checks)
+    gc.collect()
+
+    assert not [frame for frame in gc.get_objects() if isinstance(frame, pd.DataFrame) and len(frame) == 3]
 
 
 @LONG
