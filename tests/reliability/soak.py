@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import IO
 
 from tests.conftest import ROOT
@@ -42,30 +43,38 @@ class Soak:
         """One line with all figures."""
         half = [each for each in self.memory if each[0] >= self.memory[-1][0] / 2] if self.memory else []
         programs = sorted({name for _, sizes in half for name in sizes if sizes[name] >= 1.0})
-        growth = "; ".join(self._growth(half, name) for name in programs)
+        growth = "; ".join(f"{self._growth(half, name)}, least by quarter {self._least(name)}" for name in programs)
         slope, error = trend(means_of_blocks([(at, sum(sizes.values())) for at, sizes in half]))
         delays = self.delays() or [math.nan]
         failed = sum(code not in (0, 4) for _, _, code in self.finished)
         return (
             f"{self.written / 1e6:,.0f} MB in {self.memory[-1][0]:.0f} s, {self.rotations} rotations, {len(self.finished)} runs, "
-            f"{failed} failed; memory by quarter of the time: {', '.join(f'{mean:,.0f}' for mean in self._quarters())} MiB; "
+            f"{failed} failed; memory by quarter of the time: {_listed(map(fmean, self._quarters()))} MiB; "
             f"in the second half: {growth}; slope {slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} MiB an hour; "
             f"delay median {sorted(delays)[len(delays) // 2]:.0f} s, longest {max(delays):.0f} s"
         )
 
-    def _quarters(self) -> list[float]:
-        """Mean of all programs' memory in each quarter of the time, in MiB."""
+    def _quarters(self, name: str | None = None) -> list[list[float]]:
+        """Memory of a program, or of all, in each quarter of the time, in MiB."""
         end = self.memory[-1][0]
         quarters: list[list[float]] = [[], [], [], []]
         for at, sizes in self.memory:
-            quarters[min(3, int(4 * at / end))].append(sum(sizes.values()))
-        return [sum(sums) / len(sums) if sums else math.nan for sums in quarters]
+            quarters[min(3, int(4 * at / end))].append(sum(sizes.values()) if name is None else sizes.get(name, 0.0))
+        return [sizes or [math.nan] for sizes in quarters]
+
+    def _least(self, name: str) -> str:
+        """What a program holds between runs, when it holds least."""
+        return _listed(map(min, self._quarters(name)))
 
     @staticmethod
     def _growth(half: Sequence[tuple[float, Mapping[str, float]]], name: str) -> str:
         sizes = [(at, sizes.get(name, 0.0)) for at, sizes in half]
         slope, error = trend(means_of_blocks(sizes))
         return f"{name} {sizes[0][1]:,.0f} to {sizes[-1][1]:,.0f} MiB ({slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} an hour)"
+
+
+def _listed(sizes: Iterable[float]) -> str:
+    return ", ".join(f"{size:,.0f}" for size in sizes)
 
 
 def means_of_blocks(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

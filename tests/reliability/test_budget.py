@@ -73,6 +73,7 @@ def test_a_trend_is_that_of_minutes_because_memory_rises_and_falls_with_each_run
     told = Soak([(at, {"driver": value}) for at, value in rising], [], 1).told()
     assert "memory by quarter of the time: 315, 320, 325, 330 MiB" in told
     assert "slope +60 ±" in told
+    assert "least by quarter 300, 305, 310, 315" in told
 
 
 @pytest.mark.parametrize(
