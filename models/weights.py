@@ -229,6 +229,7 @@ REJOINED_UNTOLD = Shares(
 REJOINED_AFTER_EXPIRY = Shares(
     {Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.08}, "assumed: none of the members that are gone was awaited"
 )
+LEFT_AFTER_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.5}, "assumed: either may be first, within one interval of the others' heartbeats")
 LEADER_REJOINED = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.5, Cause.METADATA_CHANGE: 0.47},
     "about even: 11 of 24 in random scenarios and corpora; the leader alone watches partitions, whose change brokers may log, too",

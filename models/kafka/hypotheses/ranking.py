@@ -193,16 +193,17 @@ def _was_in_earlier_generation(context: RebalanceContext, actor: str | None) -> 
 
 
 def _unless_others_expired(
-    phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers, rejoin: MemberAction, hypotheses: list[Hypothesis]
+    phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers, trigger: MemberAction, hypotheses: list[Hypothesis]
 ) -> list[Hypothesis]:
-    """Weigh a member's rejoin against others that were gone by then.
+    """Weigh a member's rejoin or leave against others that were gone by then.
 
     Had they been members still, the join phase would have waited for them.
     """
-    silent = silent_before(phase, departures) if rejoin.kind is ActionKind.REJOIN and not members.is_new(rejoin) else []
+    may_be_second = trigger.kind is ActionKind.LEAVE or (trigger.kind is ActionKind.REJOIN and not members.is_new(trigger))
+    silent = silent_before(phase, departures) if may_be_second else []
     if not silent:
         return hypotheses
-    shares = weights.REJOINED_AFTER_EXPIRY.of
+    shares = (weights.LEFT_AFTER_EXPIRY if trigger.kind is ActionKind.LEAVE else weights.REJOINED_AFTER_EXPIRY).of
     for hypothesis in hypotheses:
         hypothesis.probability *= 1 - sum(shares.values())
     of = {Cause.SESSION_TIMEOUT: [replace(action, kind=ActionKind.EXPIRE) for action in silent]}

@@ -429,6 +429,32 @@ def test_a_member_without_a_log_may_have_gone_before_another_joined(values: dict
     assert ({each.cause: each.probability for each in ranking.hypotheses} == dict(weights.APPEARED_AND_SILENT.of)) is is_gone
 
 
+@pytest.mark.parametrize(
+    ("sign", "joined_at", "began"),
+    [
+        (None, NOW + HEARD_US, True),
+        (-9 * SECOND, NOW + HEARD_US, True),
+        (-5 * SECOND, NOW + HEARD_US, False),
+        (None, NOW + HEARD_US + 1, False),
+    ],
+    ids=["silent", "silent for a session", "alive", "awaited"],
+)
+def test_who_leaves_may_be_second_to_one_that_fell_silent(sign: int | None, joined_at: int, began: bool) -> None:
+    """Nobody waited for it, so that its session was over before the leave or soon after."""
+    known = {
+        "witness": Witness.CLIENT,
+        "clients": {"a", "b", "c"},
+        "tell_joins": {"a", "b", "c"},
+        "joined": line("GenerationStarted", joined_at, node="1", generation=5),
+    }
+    signs = [] if sign is None else [by_client(K.REVOKE, sign, "b")]
+    ranking = rank(context(CLOSED, *signs, first="abc", last="c", members_before=3, members_after=1, **known))
+
+    shares = {each.cause: each.probability for each in ranking.hypotheses}
+    assert (shares.get(Cause.SESSION_TIMEOUT) == weights.LEFT_AFTER_EXPIRY[Cause.SESSION_TIMEOUT]) is began
+    assert (shares[Cause.MEMBER_LEAVE] > 0.9) is not began
+
+
 # -- one moment ----------------------------------------------------------------------------------------------------
 
 
