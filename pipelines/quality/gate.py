@@ -396,7 +396,10 @@ def _ask(name: str, frame: DataFrame | pd.DataFrame, checks: list[Check], result
 
 
 def _forget_batches(source: Any) -> None:
-    """Let go of the rows: a source keeps the last ones under each name, for as long as the process lives."""
+    """Let go of the rows that a source was given.
+
+    It keeps the last ones under each name, for as long as the process lives.
+    """
     batches = source.get_execution_engine().batch_manager
     batches.reset_batch_cache()
     batches.batch_data_cache.clear()

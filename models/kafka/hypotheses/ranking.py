@@ -118,7 +118,7 @@ def _beside_those_of_the_same_moment(context: RebalanceContext, trigger: MemberA
 
 
 def _of_the_same_moment(context: RebalanceContext, trigger: MemberAction) -> list[MemberAction]:
-    """Expiries at the moment of a request or of another expiry, and the other way round."""
+    """Requests and expiries at the moment of a trigger."""
     phase, is_expiry = context.phase, trigger.kind is ActionKind.EXPIRE
     kinds = (ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.EXPIRE) if is_expiry else (ActionKind.EXPIRE,)
     near = phase.actions_of(*kinds, start=trigger.at - STAMP_US - 1, end=trigger.at + STAMP_US)
