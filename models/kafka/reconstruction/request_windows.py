@@ -210,7 +210,7 @@ class RequestWindows:
             return
         self._take_back(generation)
         if generation == self.stored != self.generation and event.member_id in self.members.peers:
-            self._load(event, generation)
+            yield from self._load(event, generation)
         if generation == self.generation:
             self._readmitted(event)
         else:
@@ -234,9 +234,10 @@ class RequestWindows:
             self._stand_at(generation - 1, sign.at)
             self.downgraded = sign
 
-    def _load(self, event: Event, generation: int) -> None:
+    def _load(self, event: Event, generation: int) -> Iterator[Event]:
         """Go back to the stored generation, which old members are given again."""
-        self.generation, self.leader, self.is_synced = generation, text_field(event, "leader_id"), True
+        self.generation, self.leader, self.is_synced, at = generation, text_field(event, "leader_id"), True, handled_at(event)
+        yield from () if self._is_covered(at) else (implied_line("GroupLoaded", event, at, generation=generation),)
 
     def _readmitted(self, event: Event) -> None:
         """Add a member that was given the generation in force."""

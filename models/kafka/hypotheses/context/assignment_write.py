@@ -220,10 +220,12 @@ class AssignmentWrite:
     def _refused_syncs(self, since: int | None) -> Iterator[MemberAction]:
         """Refusals of SyncGroup in the generation before.
 
-        Those behind the end of this join phase are of the generation that it made.
+        Those behind the end of this join phase are of the generation that it made. A coordinator that takes over may go back to an
+        earlier generation than that of the last refusals.
         """
         joined_at, until = self.phase.window.joined_at, self.phase.start + CLOCK_TOLERANCE_US
-        return self.phase.actions_of(ActionKind.SYNC_FAILED, start=since, end=until if joined_at is None else min(until, joined_at))
+        refused = self.phase.actions_of(ActionKind.SYNC_FAILED, start=since, end=until if joined_at is None else min(until, joined_at))
+        return (action for action in refused if action.generation in {None, self.phase.window.generation_before})
 
     def _was_sync_refused(self) -> bool:
         """Whether members were answered that the assignment could not be stored.

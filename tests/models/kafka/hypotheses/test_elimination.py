@@ -432,6 +432,9 @@ SUPERSEDED = {"previous": before(outcome="superseded"), **BY_CLIENT, **PHASE}
         (refused(-9, Witness.REQUEST, "other", total_ms=(STORE_TIMEOUT_US + STORE_SLACK_US) / US_PER_MS), PHASE, True),
         (refused(-9, Witness.REQUEST, "other", total_ms=(STORE_TIMEOUT_US + STORE_SLACK_US) / US_PER_MS + 1), PHASE, False),
         (refused(-9, Witness.REQUEST), {"previous_joined_at": None}, False),
+        (refused(-9, Witness.REQUEST, generation=4), PHASE, True),
+        (refused(-9, Witness.REQUEST, generation=22), PHASE, False),
+        (refused(-9, Witness.REQUEST), PHASE | {"previous": before(generation_before=21, generation_after=22)}, False),
     ],
 )
 def test_a_sync_was_refused_because_its_write_failed(action: MemberAction, values: dict[str, object], given_up: bool) -> None:
