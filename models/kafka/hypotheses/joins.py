@@ -129,16 +129,28 @@ def _may_follow_one_unlogged(context: RebalanceContext) -> bool:
 
 
 def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:
-    """Members that may have expired before one joined, by members' logs alone.
+    """Members that may have expired before one joined or left, by members' logs alone.
 
     None was waited for, as one whose session still runs is (DelayedJoin), and none shows a sign of life for as long as a session lasts.
     """
     until = phase.window.open_until
-    if phase.window.witness is not Witness.CLIENT or until is None or until - phase.start > HEARD_US:
+    if phase.window.witness is not Witness.CLIENT or until is None:
+        return []
+    if until - phase.start > HEARD_US and not _ends_with_late_heartbeat(phase, until):
         return []
     since = phase.start - GROUP_MIN_SESSION_US
     alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US}
     return [departure for departure in departures.inferred if phase.actor(departure) not in alive]
+
+
+def _ends_with_late_heartbeat(phase: LoggedJoinPhase, until: int) -> bool:
+    """Whether the phase of a leave ends once the last member has heard of it and asked.
+
+    It may hear an interval after the leave, and asks with its next poll.
+    """
+    if until - phase.start > 2 * HEARD_US or not any(phase.actions_of(ActionKind.LEAVE, start=phase.start - 1, end=phase.start)):
+        return False
+    return any(phase.actions_of(ActionKind.REJOIN, start=until - LATE_LOGGING_US, end=until))
 
 
 def came_meanwhile(phase: LoggedJoinPhase, members: GenerationMembers, departure: MemberAction) -> MemberAction | None:

@@ -15,7 +15,7 @@ from models.kafka.hypotheses.context.assignment_write import AT_ONCE_US
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, STAMP_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, STAMP_US
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
 from tests.models.kafka.reconstruction.lines import line
 
@@ -491,6 +491,20 @@ def test_the_coordinator_orders_what_happens_in_one_moment() -> None:
 
     assert ranking.best.cause is Cause.MEMBER_JOIN
     assert ranking.best.probability > 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "joined_at", "began"),
+    [(0, 2 * HEARD_US, True), (LATE_LOGGING_US, 2 * HEARD_US, False), (0, 2 * HEARD_US + 1, False)],
+    ids=["as the last one asked", "later", "too late for a heartbeat"],
+)
+def test_a_phase_that_ends_as_the_last_member_hears_of_it_waited_for_nobody_else(asked: int, joined_at: int, began: bool) -> None:
+    known = {"witness": Witness.CLIENT, "clients": {"a", "b", "c"}, "tell_joins": {"a", "b", "c"}}
+    over = line("GenerationStarted", NOW + joined_at, node="1", generation=5)
+    heard = by_client(K.REJOIN, joined_at - asked, "c")
+    ranking = rank(context(CLOSED, heard, first="abc", last="c", members_before=3, members_after=1, joined=over, **known))
+
+    assert (Cause.SESSION_TIMEOUT in {each.cause for each in ranking.hypotheses}) is began
 
 
 @pytest.mark.parametrize(
