@@ -48,9 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as cores, since tests of Spark and of commands wait more than they compute."""
-    cores = os.cpu_count() or 1
-    return cores + cores // 2
+    """Twice as many as cores, since tests of Spark and of commands wait more than they compute."""
+    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -38,6 +38,8 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
         action = min(leaves.values(), key=lambda a: abs(a.at - context.phase.start))
     actor = context.phase.actor(action) if action else None
     returned = context.arrivals.by_actor.get(actor) or came_meanwhile(context.phase, context.members, action) if actor and action else None
+    if action is not None and context.departures.is_unanswered(action):
+        return [Hypothesis(cause, share, [action]) for cause, share in weights.LEFT_UNANSWERED.of.items()]
     hypotheses = kind_of_leave(context, actor, action)
     likeliest = hypotheses[0].cause
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:

@@ -49,6 +49,7 @@ class ActionKind(StrEnum):
     REJOIN = "rejoin"  # a known member sends JoinGroup again
     NAMELESS_JOIN = "nameless_join"  # a client that no line names sends JoinGroup, anew or again
     LEAVE = "leave"
+    LEAVE_ANSWERED = "leave_answered"  # the client hears that it was taken, or why not
     EXPIRE = "expire"  # session timeout
     EVICT = "evict"  # no rejoin before the rebalance timeout
     SYNC_MISSED = "sync_missed"  # no SyncGroup
@@ -391,6 +392,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientSynced": _simple(ActionKind.SYNCED),
     "ClientSyncFailed": _simple(ActionKind.SYNC_FAILED, "error"),
     "ClientLeaveSent": _simple(ActionKind.LEAVE, "why"),
+    "ClientLeaveAnswered": _simple(ActionKind.LEAVE_ANSWERED, "error"),
     "ClientPollTimedOut": _polled_late,
     "ClientHeartbeatRebalancing": _simple(ActionKind.REBALANCE_NOTICED),
     "ClientHeartbeatFailed": _heartbeat_failed,

@@ -31,6 +31,7 @@ EVENTS_WITHOUT_GROUP = frozenset(
         "ClientHeartbeatRebalancing",
         "ClientJoined",
         "ClientJoinFailed",
+        "ClientLeaveAnswered",
         "ClientLeaveSent",
         "ClientLost",
         "ClientPollTimedOut",

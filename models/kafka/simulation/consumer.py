@@ -7,18 +7,20 @@ only what it loses and then joins once more (KIP-429). Log lines are those at DE
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, subscription
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Sync
-from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, Response, SyncResponse
+from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.assignment import cooperative_sticky_assignment, owned_partitions, range_assignment
 from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
+from models.kafka.simulation.cluster import Flight
 from models.kafka.simulation.scenario import COOPERATIVE
 
 # Looked up more quickly as names of the module (see `group_states`).
@@ -84,8 +86,7 @@ class Consumer(Client):
     def close(self) -> None:
         """Close the consumer; a dynamic member leaves the group."""
         self.act = "close"
-        self._leave(CLOSED)
-        self.say("closed")
+        self._leave(CLOSED, lambda: self.say("closed"))
         self.kill()
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
@@ -313,10 +314,34 @@ class Consumer(Client):
         self.attempt += 1
         self._revoke(self.owned, "lost")
 
-    def _leave(self, why: str) -> None:
-        """Leave the group, except as a static or unknown member (maybeLeaveGroup)."""
+    def _leave(self, why: str, done: Callable[[], None] = lambda: None) -> None:
+        """Leave the group, except as a static or unknown member (maybeLeaveGroup).
+
+        `done` is called with the answer, or at once if none is to come.
+        """
         if self.instance is not None or self.node is None or not self.member or self.phase is _UNJOINED:
+            done()
             return
         self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
         request = Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),))
-        self._send(request, lambda _: None, lambda: None, only_refusals=True)
+        if self.world.now_ms < self.cut_until_ms:
+            done()
+            return
+        sent_ms, told = self.world.now_ms, self._told_of_leave()
+        # No action of the process: one that closes waits for the answer, and is over for all else.
+        self.cluster.send(self.node, Flight(request, self.name, lambda response: self._hear_of_leave(response, sent_ms, told, done), done))
+
+    def _told_of_leave(self) -> dict[str, Any]:
+        return {"_generation": self.generation, "member_id": self.member, "_protocol": self.plan.assignor}
+
+    def _hear_of_leave(self, response: Response, sent_ms: int, told: dict[str, Any], done: Callable[[], None]) -> None:
+        """Log the answer (LeaveGroupResponseHandler), unless the network is cut."""
+        now_ms, answer = self.world.now_ms, cast("LeaveResponse", response)
+        if now_ms >= self.cut_until_ms:
+            errors = [error for error in (answer.error, *(member.error for member in answer.members)) if error is not NO_ERROR]
+            if errors:
+                self.say("leave_refused", **told, error=errors[0].value)
+            else:
+                received = f"ClientResponse(receivedTimeMs={now_ms}, latencyMs={now_ms - sent_ms}, disconnected=false)"
+                self.say("leave_answered", **told, _response=received)
+        done()

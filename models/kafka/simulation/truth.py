@@ -198,7 +198,8 @@ class Truth:
     def _note_action(self, change: LoggedChange, client: str, kind: str, member: str) -> None:
         row = self.open.get(change.group)
         over_ms = None if row is None else row.join_complete_ms
-        if row is not None and (over_ms is None or over_ms == change.at_ms):  # later actions belong to the next rebalance
+        # Later actions belong to the next rebalance, and so does who joins in the millisecond in which the phase is over.
+        if row is not None and (over_ms is None or (over_ms == change.at_ms and kind != _JOINED)):
             row.acts.append((client, kind, member))
         else:
             self.before.setdefault(change.group, []).append((client, kind, member))

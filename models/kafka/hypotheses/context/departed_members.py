@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from models.events import Witness
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
 from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import EFFECT_US
+from models.tolerances import int_tolerance
+
+CLOSING_US = int_tolerance("kafka.departures.closing_us")
+"""Longest time that a consumer takes to close."""
+
+CLOSED_AT_DEBUG = "kafka.client.closed"
+"""Message of the Java consumer, at DEBUG in all versions."""
 
 
 @dataclass
@@ -52,7 +60,7 @@ class DepartedMembers:
         phase, members = self.phase, self.members
         if action.is_certain and action.event.node not in {None, phase.window.node}:
             return False
-        if action.at < phase.start - EFFECT_US:
+        if action.at < phase.start - EFFECT_US or self.was_refused(action):
             return False
         before, actor = members.before, phase.actor(action)
         if members.has_missed_generation(action) or members.is_of_the_generation(action):
@@ -61,3 +69,25 @@ class DepartedMembers:
             return True
         joined = self.arrivals.by_actor.get(actor) if actor else None
         return joined is not None and joined.at < action.at
+
+    def was_refused(self, action: MemberAction) -> bool:
+        """Whether the client's log has an error as the answer to its leave."""
+        if action.kind is not ActionKind.LEAVE or action.event.witness is not Witness.CLIENT:
+            return False
+        answers = self._while_closing(action, ActionKind.LEAVE_ANSWERED)
+        return bool(answers) and bool(answers[0].why)
+
+    def is_unanswered(self, leave: MemberAction) -> bool:
+        """Whether a client that logs answers was closed without one to its leave.
+
+        The Java consumer waits for it, and logs both at DEBUG (AbstractCoordinator.java, close; LeaveGroupResponseHandler).
+        """
+        if leave.event.witness is not Witness.CLIENT:
+            return False
+        closes = self._while_closing(leave, ActionKind.CLOSE)
+        return any(close.event.message == CLOSED_AT_DEBUG for close in closes) and not self._while_closing(leave, ActionKind.LEAVE_ANSWERED)
+
+    def _while_closing(self, leave: MemberAction, kind: ActionKind) -> list[MemberAction]:
+        """What a member that leaves does until it is closed."""
+        actions = self.phase.actions_of(kind, start=leave.at - 1, end=leave.at + CLOSING_US)
+        return [action for action in actions if self.phase.actor(action) == self.phase.actor(leave)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from models import weights
 from models.causes import Cause
 from models.events import Witness
+from models.kafka.hypotheses.context.departed_members import CLOSED_AT_DEBUG, CLOSING_US
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.last_polls import COMMIT_RHYTHM_US
@@ -149,6 +152,47 @@ def test_commits_show_until_when_a_member_polled(quiet: int | None, weight: weig
     group = context(members=[member], committed_at=committed_at, previous=None)
     assert shares(kind_of_leave(group, "a", LEAVE)) == late(weight)
     assert shares(kind_of_leave(context(committed_at=committed_at, previous=None), "a", LEAVE)) == late(weights.POLLED_LATE)
+
+
+def closed(at: int, who: str = "a", message: str = CLOSED_AT_DEBUG) -> MemberAction:
+    close = by_client(K.CLOSE, at, who)
+    return replace(close, event=replace(close.event, message=message))
+
+
+CLOSES = by_client(K.LEAVE, why="the consumer is being closed")
+
+
+@pytest.mark.parametrize(
+    ("leave", "actions", "unanswered"),
+    [
+        (CLOSES, [closed(5)], True),
+        (CLOSES, [closed(CLOSING_US)], True),
+        (CLOSES, [closed(CLOSING_US + 1)], False),
+        (CLOSES, [closed(5, message="kafka.client.other")], False),
+        (CLOSES, [closed(5, "b")], False),
+        (CLOSES, [by_client(K.LEAVE_ANSWERED, 3), closed(5)], False),
+        (CLOSES, [by_client(K.LEAVE_ANSWERED, 3, "b"), closed(5)], True),
+        (act(K.LEAVE), [closed(5)], False),
+    ],
+    ids=["closed", "closed at last", "too late", "no line at DEBUG", "another", "answered", "another was answered", "the coordinator's"],
+)
+def test_who_closes_without_an_answer_to_its_leave_may_have_been_cut_off(
+    leave: MemberAction, actions: list[MemberAction], unanswered: bool
+) -> None:
+    found = propose_departure(context(leave, *actions, last=("b",)), leave)
+
+    assert (shares(found) == of(weights.LEFT_UNANSWERED)) is unanswered
+
+
+@pytest.mark.parametrize(
+    ("answer", "went"),
+    [(None, True), (by_client(K.LEAVE_ANSWERED, 3), True), (by_client(K.LEAVE_ANSWERED, 3, why="not aware of this member"), False)],
+    ids=["no answer is told", "taken", "refused"],
+)
+def test_a_leave_that_was_refused_had_no_effect(answer: MemberAction | None, went: bool) -> None:
+    rebalance = context(*filter(None, [CLOSES, answer]))
+
+    assert ("a" in rebalance.departures.by_actor) is went
 
 
 def test_a_leave_without_a_word() -> None:

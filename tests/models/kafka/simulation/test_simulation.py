@@ -312,6 +312,52 @@ def test_faults_of_members_that_others_befell_before(tmp_path: Path) -> None:
     assert {row["protocol_type"].split()[0] for row in truth["rebalances"]} == {"classic", "consumer"}
 
 
+def logged(out: Path, client: str) -> list[str]:
+    return (out / "clients" / f"{client}.log").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_consumer_that_closes_waits_for_the_answer_to_its_leave(tmp_path: Path) -> None:
+    """One that is cut off from its coordinator gets none."""
+    cut = [InjectedFault(kind="network_cut", at_ms=40_000, for_ms=30_000, member=2), InjectedFault(kind="close", at_ms=45_000, member=2)]
+    scenario = Scenario(
+        duration_ms=60_000, groups=(GroupPlan(name="g", members=2),), faults=(InjectedFault(kind="close", at_ms=30_000, member=1), *cut)
+    )
+    simulate(scenario, "3.9.1", 1, tmp_path)
+
+    heard, unheard = (
+        [
+            words
+            for line in logged(tmp_path, f"g-{number}")
+            for words in ("sending LeaveGroup", "successfully: Client", "has been closed")
+            if words in line
+        ]
+        for number in (1, 2)
+    )
+    assert heard == ["sending LeaveGroup", "successfully: Client", "has been closed"]
+    assert unheard == ["sending LeaveGroup", "has been closed"]
+
+
+def test_a_member_that_expired_hears_that_its_leave_was_refused(tmp_path: Path) -> None:
+    pause = InjectedFault(kind="gc_pause", at_ms=30_000, for_ms=25_000, member=1)
+    scenario = Scenario(
+        duration_ms=60_000, groups=(GroupPlan(name="g", members=2),), faults=(pause, InjectedFault(kind="close", at_ms=50_000, member=1))
+    )
+    simulate(scenario, "3.9.1", 1, tmp_path)
+
+    assert [line for line in logged(tmp_path, "g-1") if "failed with error: UNKNOWN_MEMBER_ID" in line]
+
+
+def test_who_joins_as_a_phase_ends_is_in_the_next_rebalance(tmp_path: Path) -> None:
+    """By the order of the coordinator's lines, where both are in one millisecond."""
+    truth = truth_of(random_scenario(1108000, True, "classic"), "3.9.1", 1108000, tmp_path)
+
+    second, third = truth["rebalances"][1:3]
+    assert second["join_complete_ms"] == third["start_ms"]
+    assert [(row["cause"], row["joined_clients"]) for row in (second, third)] == [
+        ("session_timeout", []), ("member_join", ["orders-worker-1"]),
+    ]  # fmt: skip
+
+
 def test_versions_whose_words_are_not_known() -> None:
     with pytest.raises(ScenarioError, match=r"1\.1"):
         Simulation(read_scenario("crash"), "1.0.2")
