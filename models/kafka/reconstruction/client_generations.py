@@ -35,7 +35,9 @@ _LEAVING = frozenset({ActionKind.LEAVE, ActionKind.POLL_TIMEOUT})
 JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 """Coordinators' lines that end a join phase, or the sync phase behind it."""
 
-OF_STRANGERS = frozenset({"ClientNote", "ClientHeartbeatSent", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
+OF_STRANGERS = frozenset(
+    {"ClientNote", "ClientLeaveAnswered", "ClientHeartbeatSent", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"}
+)
 """Events of a member that may have joined though no line says so."""
 
 MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})

@@ -323,12 +323,14 @@ class Consumer(Client):
             done()
             return
         self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
-        request = Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),))
-        if self.world.now_ms < self.cut_until_ms:
+        self._send_leave(Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),)), done)
+
+    def _send_leave(self, request: Leave, done: Callable[[], None]) -> None:
+        """Send LeaveGroup, whose answer a process that closes waits for, while it is over for all else."""
+        if self.world.now_ms < self.cut_until_ms or self.node is None:
             done()
             return
         sent_ms, told = self.world.now_ms, self._told_of_leave()
-        # No action of the process: one that closes waits for the answer, and is over for all else.
         self.cluster.send(self.node, Flight(request, self.name, lambda response: self._hear_of_leave(response, sent_ms, told, done), done))
 
     def _told_of_leave(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol import group_states
 from models.kafka.coordinator.protocol.embedded_consumer import assignment
 from models.kafka.coordinator.protocol.errors import NO_ERROR
-from models.kafka.coordinator.protocol.requests import Heartbeat, Request
+from models.kafka.coordinator.protocol.requests import Heartbeat, Leave, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
@@ -282,6 +282,10 @@ class ClassicMember(QuietClient, Consumer):
     def _reset(self, why: str) -> None:
         self._awake()  # one with a group.instance.id sends nothing when it misses a poll, and no heartbeat either
         Consumer._reset(self, why)
+
+    def _send_leave(self, request: Leave, done: Callable[[], None]) -> None:
+        self._send(request, do_nothing, do_nothing, only_refusals=True)
+        done()
 
     # -- heartbeats --------------------------------------------------------------------------------------------
 
