@@ -226,9 +226,7 @@ REJOINED_UNTOLD = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.6, Cause.METADATA_CHANGE: 0.36},
     "86 of 89, held low: of 4 such rebalances of the labelled corpora of 1.1, by members' logs alone, 2 were each",
 )
-REJOINED_AFTER_EXPIRY = Shares(
-    {Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.08}, "assumed: none of the members that are gone was awaited"
-)
+REJOINED_AFTER_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.08}, "assumed: none that are gone was awaited")
 LEFT_AFTER_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.5}, "assumed: either may be first, within one interval of the others' heartbeats")
 LEADER_REJOINED = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.5, Cause.METADATA_CHANGE: 0.47},
@@ -263,9 +261,7 @@ STATIC_BACK_BEFORE_SYNC = Shares(
     {Cause.STATIC_MEMBER_REPLACED: 0.8, Cause.MEMBER_JOIN: 0.15}, "GroupCoordinator.updateStaticMemberAndRebalance; assumed: its share"
 )
 LEFT_TOGETHER = Shares({Cause.MEMBER_RESTART: 0.5, Cause.MEMBER_LEAVE: 0.46}, "assumed: either of two that left at once was first")
-LEFT_UNANSWERED = Shares(
-    {Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.38}, "assumed: a consumer waits for the answer, which is lost with the connection"
-)
+LEFT_UNANSWERED = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.38}, "assumed: who closes waits for the answer")
 LEFT_AND_SEEN_BACK = Prior(0.985, "both halves stand in the logs; 154 of 154")
 LATE_AND_BACK_UNLOGGED = Prior(0.1, "assumed: without reasons (KIP-800) or its own log, who polled too late comes back alike")
 LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row")

@@ -48,8 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many as cores, since tests of Spark and of commands wait more than they compute."""
-    return 2 * (os.cpu_count() or 1)
+    """Half as many again as cores, since tests of Spark and of commands wait more than they compute."""
+    cores = os.cpu_count() or 1
+    return cores + cores // 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -396,9 +396,9 @@ def _ask(name: str, frame: DataFrame | pd.DataFrame, checks: list[Check], result
 
 
 def _forget_batches(source: Any) -> None:
-    """Let go of the rows that a source was given.
+    """Forget the rows that a source was given.
 
-    It keeps the last ones under each name, for as long as the process lives.
+    It keeps the last ones under each name while the process lives.
     """
     batches = source.get_execution_engine().batch_manager
     batches.reset_batch_cache()

@@ -144,7 +144,7 @@ def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[M
 
 
 def _ends_with_late_heartbeat(phase: LoggedJoinPhase, until: int) -> bool:
-    """Whether the phase of a leave ends once the last member has heard of it and asked.
+    """Whether a leave's phase ends as the last member asks.
 
     It may hear an interval after the leave, and asks with its next poll.
     """

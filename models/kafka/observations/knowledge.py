@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction, answered_at, handled_at
+from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
 from models.kafka.observations.libraries import is_default_id, known_library, library_of, logs_rebalances
 from models.kafka.observations.roster import Roster, RosterMember, owner_in_member_id
 from models.tolerances import int_tolerance
@@ -242,8 +242,7 @@ def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
 def _sync_answered(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
     """The members have their assignment once its write is over, which may take seconds."""
     if event.generation is not None and int_field(event, "error_code") == 0:
-        at = answered_at(event)
-        knowledge.synced_at[event.generation] = max(at, knowledge.synced_at.get(event.generation, at))
+        knowledge.synced_at[event.generation] = max(event.time_us, knowledge.synced_at.get(event.generation, event.time_us))
 
 
 def _committed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:

@@ -326,24 +326,29 @@ class Consumer(Client):
         self._send_leave(Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),)), done)
 
     def _send_leave(self, request: Leave, done: Callable[[], None]) -> None:
-        """Send LeaveGroup, whose answer a process that closes waits for, while it is over for all else."""
+        """Send LeaveGroup.
+
+        A process that closes waits for the answer, while it is over for all else.
+        """
         if self.world.now_ms < self.cut_until_ms or self.node is None:
             done()
             return
-        sent_ms, told = self.world.now_ms, self._told_of_leave()
-        self.cluster.send(self.node, Flight(request, self.name, lambda response: self._hear_of_leave(response, sent_ms, told, done), done))
+        sent_ms, identity = self.world.now_ms, self._identity()
+        self.cluster.send(
+            self.node, Flight(request, self.name, lambda response: self._hear_of_leave(response, sent_ms, identity, done), done)
+        )
 
-    def _told_of_leave(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
         return {"_generation": self.generation, "member_id": self.member, "_protocol": self.plan.assignor}
 
-    def _hear_of_leave(self, response: Response, sent_ms: int, told: dict[str, Any], done: Callable[[], None]) -> None:
+    def _hear_of_leave(self, response: Response, sent_ms: int, identity: dict[str, Any], done: Callable[[], None]) -> None:
         """Log the answer (LeaveGroupResponseHandler), unless the network is cut."""
         now_ms, answer = self.world.now_ms, cast("LeaveResponse", response)
         if now_ms >= self.cut_until_ms:
             errors = [error for error in (answer.error, *(member.error for member in answer.members)) if error is not NO_ERROR]
             if errors:
-                self.say("leave_refused", **told, error=errors[0].value)
+                self.say("leave_refused", **identity, error=errors[0].value)
             else:
                 received = f"ClientResponse(receivedTimeMs={now_ms}, latencyMs={now_ms - sent_ms}, disconnected=false)"
-                self.say("leave_answered", **told, _response=received)
+                self.say("leave_answered", **identity, _response=received)
         done()

@@ -14,7 +14,7 @@ from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import EFFECT_US
 from models.tolerances import int_tolerance
 
-CLOSING_US = int_tolerance("kafka.departures.closing_us")
+CLOSE_TIMEOUT_US = int_tolerance("kafka.departures.close_timeout_us")
 """Longest time that a consumer takes to close."""
 
 CLOSED_AT_DEBUG = "kafka.client.closed"
@@ -89,5 +89,5 @@ class DepartedMembers:
 
     def _while_closing(self, leave: MemberAction, kind: ActionKind) -> list[MemberAction]:
         """What a member that leaves does until it is closed."""
-        actions = self.phase.actions_of(kind, start=leave.at - 1, end=leave.at + CLOSING_US)
+        actions = self.phase.actions_of(kind, start=leave.at - 1, end=leave.at + CLOSE_TIMEOUT_US)
         return [action for action in actions if self.phase.actor(action) == self.phase.actor(leave)]

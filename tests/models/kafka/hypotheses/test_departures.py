@@ -9,7 +9,7 @@ import pytest
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.context.departed_members import CLOSED_AT_DEBUG, CLOSING_US
+from models.kafka.hypotheses.context.departed_members import CLOSE_TIMEOUT_US, CLOSED_AT_DEBUG
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.last_polls import COMMIT_RHYTHM_US
@@ -166,8 +166,8 @@ CLOSES = by_client(K.LEAVE, why="the consumer is being closed")
     ("leave", "actions", "unanswered"),
     [
         (CLOSES, [closed(5)], True),
-        (CLOSES, [closed(CLOSING_US)], True),
-        (CLOSES, [closed(CLOSING_US + 1)], False),
+        (CLOSES, [closed(CLOSE_TIMEOUT_US)], True),
+        (CLOSES, [closed(CLOSE_TIMEOUT_US + 1)], False),
         (CLOSES, [closed(5, message="kafka.client.other")], False),
         (CLOSES, [closed(5, "b")], False),
         (CLOSES, [by_client(K.LEAVE_ANSWERED, 3), closed(5)], False),
