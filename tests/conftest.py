@@ -6,9 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -22,6 +22,8 @@ if not hasattr(sys.modules["__main__"], "__file__"):
 # new ones.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
 KAFKA_SAMPLES = (
@@ -41,6 +43,11 @@ LONG = pytest.mark.skipif(not os.environ.get("GROUPSCOPE_CLUSTER"), reason="minu
 def examples(count: int, of_long_runs: int) -> int:
     """Number of examples that a property is tried with: in CI, and by `python -m tests.cluster`."""
     return of_long_runs if os.environ.get("GROUPSCOPE_CLUSTER") else count
+
+
+def spread(values: Iterable[T], every: int) -> list[T]:
+    """One of `every` values in CI, and all of them by `python -m tests.cluster`."""
+    return list(values)[:: 1 if os.environ.get("GROUPSCOPE_CLUSTER") else every]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,6 +14,7 @@ import pytest
 from dashboards.page import page
 from hatch_build import KEPT_PLOTLY, keep_plotly
 from pipelines.extras import EXTRAS, NEEDED_BY
+from tests.conftest import spread
 from tests.packaging.without import Blocked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +55,7 @@ def run_without(modules: str, arguments: list[str], **places: Path) -> subproces
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
 
 
-@pytest.mark.parametrize("case", BASE)
+@pytest.mark.parametrize("case", spread(BASE, 2))
 def test_the_base_needs_no_extra(case: str, tmp_path: Path) -> None:
     from zstandard import compress
 

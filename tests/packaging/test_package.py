@@ -13,7 +13,7 @@ import pytest
 import groupscope
 from hatch_build import AS_IN_CHECKOUT, BELOW, PACKAGES, rewritten
 from pipelines.cli.registry import COMMANDS as REGISTERED
-from tests.conftest import LONG
+from tests.conftest import LONG, spread
 from tests.pipelines.cli.conftest import Cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +143,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("case", COMMANDS)
+@pytest.mark.parametrize("case", spread(COMMANDS, 3))
 def test_the_wheel_answers_as_the_checkout_does(project: Path, case: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROUPSCOPE_REDACT_KEY", "5f" * 32)
     there = in_project(project, "-m", "groupscope", *COMMANDS[case])

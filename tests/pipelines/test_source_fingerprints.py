@@ -13,6 +13,7 @@ import pytest
 from pipelines import versions
 from pipelines.source_fingerprints import Forms, Sources, form_of_module
 from pipelines.versions import DECIDE_NOTHING, DECLARED, READING, REPLAY, ROOTS, catalogue_version_of, model_version_of, sources_of
+from tests.conftest import spread
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = {"catalogue": catalogue_version_of, "models": model_version_of}
@@ -131,7 +132,7 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", spread(RULES, 3))
 @pytest.mark.parametrize("module", DECIDING)
 def test_a_changed_rule_changes_what_rests_on_it(product: Path, edit: Callable[[Path, str], None], module: str, rule: str) -> None:
     path = file_of(product, module)
@@ -207,7 +208,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
+@pytest.mark.parametrize("moves", spread(MOVES.values(), 2), ids=spread(MOVES, 2))
 def test_a_move_changes_nothing(product: Path, tmp_path: Path, moves: list[tuple[str, str]]) -> None:
     shutil.copytree(product, tmp_path / "moved")
     for old, new in moves:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from parsers.catalogue.catalogue import Catalogue, Pattern, catalogue
 from parsers.catalogue.templates import COLUMNS, MAX_STEPS, Template, TooManyReadings
+from tests.conftest import examples
 
 CATALOGUE: Catalogue = catalogue()
 BODIES = {"join_body", "join_answer", "sync_body"}
@@ -26,7 +27,7 @@ BLOCK = 8
 """Patterns of one test. Hypothesis wraps the settings once per parameter, and fails beyond a thousand."""
 BLOCKS = [PATTERNS[start : start + BLOCK] for start in range(0, len(PATTERNS), BLOCK)]
 BLOCK_IDS = IDS[::BLOCK]
-LIMITS = settings(max_examples=5, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+LIMITS = settings(max_examples=examples(2, 5), deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 _ODD = "aZ09_- .,;:()[]{}<>'\"`/\\|=+*%$#@!?&~^éßя中文😀\u00a0\u202e"
 _ABSENT = {"None", "null", "Optional.empty"}
@@ -266,7 +267,7 @@ TEMPLATES = list({pattern.template.text: pattern.template for pattern in PATTERN
 TEMPLATE_BLOCKS = [TEMPLATES[start : start + BLOCK] for start in range(0, len(TEMPLATES), BLOCK)]
 
 
-@settings(LIMITS, max_examples=4)
+@settings(LIMITS, max_examples=examples(2, 4))
 @pytest.mark.parametrize("templates", TEMPLATE_BLOCKS, ids=range(len(TEMPLATE_BLOCKS)))
 @given(data=st.data())
 def test_many_texts_are_cut_as_each_by_itself(templates: list[Template], data: st.DataObject) -> None:

@@ -13,6 +13,7 @@ from parsers.catalogue.catalogue import catalogue
 from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
+from tests.conftest import spread
 from tests.parsers.excerpts.pieces import in_pieces
 from tests.parsers.reading.source_files import one_source, read_bytes
 
@@ -64,7 +65,7 @@ def test_spread_records_are_read_whole(tmp_path: Path, header: str, wrap: str) -
     assert all(row["at"] is not None for row in rows)
 
 
-@pytest.mark.parametrize(("header", "wrap"), [case for case in CASES if case[1] != "as they are"])
+@pytest.mark.parametrize(("header", "wrap"), spread([case for case in CASES if case[1] != "as they are"], 4))
 def test_the_same_from_chunks_of_any_size(tmp_path: Path, header: str, wrap: str) -> None:
     path = tmp_path / "app.log"
     path.write_text(_text(header, wrap))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import LONG
 from tests.parsers.reading.source_files import MEANING, Reading, Row, read_bytes
 from tests.parsers.rendering import (
     Document,
@@ -224,7 +225,7 @@ def test_records_without_a_time_keep_their_order(tmp_path: Path, told: dict[int,
     assert set(times(found)) == {None}
 
 
-@pytest.mark.parametrize("records", [RECORDS, RENAMED], ids=["as written", "with a hostile group"])
+@pytest.mark.parametrize("records", [pytest.param(RECORDS, id="as written"), pytest.param(RENAMED, id="with a hostile group", marks=LONG)])
 @pytest.mark.parametrize("name", FORMS)
 def test_envelopes_documents_and_encodings(tmp_path: Path, told: dict[int, Reading], name: str, records: list[Record]) -> None:
     assert times(check(tmp_path, told, records, FORMS[name](records))) == times(told[id(records)])

@@ -18,6 +18,7 @@ from pipelines.analysis.stages import note_reader
 from pipelines.schema.row_conversion import events_of
 from pipelines.schema.tables import without_run
 from pipelines.warehouse.rows import arrow_diff
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 from tests.pipelines.warehouse.opening.test_migrations import stamp
 
@@ -105,7 +106,7 @@ def test_readers_of_a_warehouse_are_those_of_its_events(
     assert readers_of(place, ["unknown"]) == {}
 
 
-@pytest.mark.parametrize("most", [arrow_diff.LOCAL_ROWS_MAX, 0], ids=["by Arrow", "by Spark"])
+@pytest.mark.parametrize("most", [arrow_diff.LOCAL_ROWS_MAX, pytest.param(0, marks=LONG)], ids=["by Arrow", "by Spark"])
 def test_readers_of_a_warehouse_are_those_that_an_analysis_of_its_logs_finds(
     published: Site, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, most: int
 ) -> None:

@@ -175,6 +175,7 @@ def test_a_log_that_rotates_while_a_run_begins_is_left_to_the_next_one(
     assert rebuilt_otherwise(site) == set()
 
 
+@LONG
 def test_gold_reads_the_same_in_spark_delta_rs_and_duckdb(spark: Any, published: Site) -> None:
     paths = {name: published.warehouse / table.path for name, table in TABLES.items() if table.layer == "gold"}
     rows = {name: DeltaTable(str(path)).to_pyarrow_table().num_rows for name, path in paths.items()}

@@ -28,6 +28,7 @@ from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import bundled_scenarios, read_scenario, simulate
 from pipelines.simulate.wording import MessageWriter
+from tests.conftest import examples, spread
 from tests.roundtrip import random_scenario
 
 VERSIONS = ("1.1.1", "2.0.1", "2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2", "3.3.1", "3.9.1", "4.0.0", "4.1.1")
@@ -94,7 +95,7 @@ def test_one_seed_gives_the_same_files_and_another_gives_others(tmp_path: Path) 
     assert everything_in(tmp_path / "a") != everything_in(tmp_path / "c")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", spread(VERSIONS, 3))
 def test_every_line_is_understood_and_shows_the_truth(version: str, tmp_path: Path) -> None:
     scenario = replace(read_scenario("busy_day"), duration_ms=duration_ms("5m"))
     truth = truth_of(scenario, version, 11, tmp_path, request_log=True)
@@ -277,7 +278,7 @@ def test_assignments_can_be_read_back() -> None:
     [("1.1.1", "classic"), ("2.8.2", "cooperative"), ("4.1.1", "classic"), ("4.0.0", "consumer"), ("4.1.1", "both")],
 )
 def test_any_scenario_ends(version: str, protocol: str) -> None:
-    for seed in range(40):
+    for seed in range(examples(15, 40)):
         scenario = random_scenario(seed, policy_for(version).knows_static_members, protocol)
         simulation = Simulation(replace(scenario, max_size=5 if seed % 3 == 0 else 2**31 - 1, closes=seed % 5 > 0), version, seed)
         last_ms = 0

@@ -13,6 +13,7 @@ from pipelines.schema.tables import TABLES, Table
 from pipelines.warehouse.delta import files as delta_files
 from pipelines.warehouse.delta import first_commit
 from pipelines.warehouse.opening.schema_upgrades import create
+from tests.conftest import spread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +42,7 @@ def first_actions(path: str) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("table", [pytest.param(table, id=table.name) for table in forms().values()])
+@pytest.mark.parametrize("table", [pytest.param(table, id=table.name) for table in spread(forms().values(), 2)])
 def test_the_first_commit_is_that_of_spark(spark: SparkSession, tmp_path: Path, table: Table) -> None:
     paths = {is_local: str(tmp_path / f"it's local {is_local}") for is_local in (True, False)}
     for is_local, path in paths.items():

@@ -152,8 +152,12 @@ def test_rows_that_were_final_are_not_looked_for(
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("still_open", "parts", "late_max"),
-    [(0, 100, 25), (5, 100, 25), (300, 100, 300), (5, 1, 60)],
-    ids=["all are final", "some are open", "all are open", "too many files to compare with each"],
+    [
+        pytest.param(0, 100, 25, id="all are final", marks=LONG),
+        pytest.param(5, 100, 25, id="some are open"),
+        pytest.param(300, 100, 300, id="all are open", marks=LONG),
+        pytest.param(5, 1, 60, id="too many files to compare with each"),
+    ],
 )
 def test_of_many_rows_the_latest_are_written_into_small_files(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, still_open: int, parts: int, late_max: int

@@ -144,8 +144,8 @@ def test_files_stop_growing(warehouse: Opened, monkeypatch: pytest.MonkeyPatch) 
     "demand",
     [
         "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
-        "ALTER TABLE {table} ADD CONSTRAINT theirs CHECK (run_id != '')",
-        "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+        pytest.param("ALTER TABLE {table} ADD CONSTRAINT theirs CHECK (run_id != '')", marks=LONG),
+        pytest.param("ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')", marks=LONG),
     ],
 )
 def test_a_table_that_demands_more_is_left_to_spark(spark: SparkSession, warehouse: Opened, demand: str) -> None:
