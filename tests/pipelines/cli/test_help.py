@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli.registry import COMMANDS as REGISTERED
 from pipelines.cli.registry import whole_app
+from tests.conftest import spread
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 COMMANDS = sorted(REGISTERED)
@@ -108,12 +109,12 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(names)
 
 
-@pytest.mark.parametrize("arguments", [("--help",), *((command, "--help") for command in COMMANDS)], ids=" ".join)
+@pytest.mark.parametrize("arguments", [("--help",), *((command, "--help") for command in spread(COMMANDS, 3))], ids=" ".join)
 def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     assert loaded_by(*arguments) == set()
 
 
-@pytest.mark.parametrize("command", ["analyze", "rebalances", "offenders", "timeline", "events"])
+@pytest.mark.parametrize("command", spread(["analyze", "rebalances", "offenders", "timeline", "events"], 2))
 def test_an_answer_from_logs_loads_nothing_heavy(command: str) -> None:
     assert loaded_by(command, POLL_TIMEOUT) <= set(APPLIED)
 

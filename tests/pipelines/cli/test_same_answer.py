@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import spread
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, Cli
 
 QUESTIONS = [
@@ -34,7 +35,7 @@ QUESTIONS = [
 LISTS = [("rebalances",), ("offenders",), ("timeline",), ("outages",), ("analyze",)]
 
 
-@pytest.mark.parametrize("width", [60, 80, 140])
+@pytest.mark.parametrize("width", spread([60, 80, 140], 2))
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_screens(cli: Cli, sample_warehouse: Path, question: tuple[str, ...], width: int) -> None:
     logs = cli(*question, POLL_TIMEOUT, columns=width)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from tests.conftest import spread
 from tests.dashboards import golden
 from tests.dashboards.hostile import PAYLOADS
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, Cli
@@ -52,7 +53,7 @@ def test_queues_and_their_owners(cli: Cli, queue_warehouse: Path, request: pytes
     golden.check(f"screens/{command}-queues-{width}.txt", text, rewrite=request.config.getoption("--rewrite"))
 
 
-@pytest.mark.parametrize("width", [60, 72, 80, 100, 140, 200])
+@pytest.mark.parametrize("width", spread([60, 72, 80, 100, 140, 200], 3))
 @pytest.mark.parametrize("screen", SCREENS)
 def test_no_line_is_wider_than_the_terminal(cli: Cli, story_warehouse: Path, screen: str, width: int) -> None:
     command, *options = SCREENS[screen]
@@ -61,7 +62,7 @@ def test_no_line_is_wider_than_the_terminal(cli: Cli, story_warehouse: Path, scr
     assert wide == []
 
 
-@pytest.mark.parametrize("width", [10, 20, 40])
+@pytest.mark.parametrize("width", spread([10, 20, 40], 2))
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_very_narrow_terminal_is_no_failure(cli: Cli, story_warehouse: Path, screen: str, width: int) -> None:
     command, *options = SCREENS[screen]
@@ -70,7 +71,7 @@ def test_a_very_narrow_terminal_is_no_failure(cli: Cli, story_warehouse: Path, s
     assert done.out.strip()
 
 
-@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize("width", spread([80, 140], 2))
 @pytest.mark.parametrize("command", ["analyze", "rebalances", "offenders", "timeline", "outages", "ownership"])
 @pytest.mark.parametrize("more", [(), ("-v",), ("--limit", "0")], ids=" ".join)
 def test_no_text_of_a_log_is_obeyed(cli: Cli, hostile_warehouse: Path, command: str, width: int, more: tuple[str, ...]) -> None:

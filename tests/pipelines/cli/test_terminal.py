@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import spread
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 COMMAND = str(Path(sys.executable).with_name("groupscope"))
@@ -46,7 +47,7 @@ def _all_of(descriptor: int) -> bytes:
         found += block
 
 
-@pytest.mark.parametrize("command", ["analyze", "events", "rebalances"])
+@pytest.mark.parametrize("command", spread(["analyze", "events", "rebalances"], 2))
 def test_a_bar_on_a_terminal_only(command: str) -> None:
     code, _, err = on_terminal(command, POLL_TIMEOUT, err=True)
     assert code == 0
@@ -64,7 +65,7 @@ def test_a_bar_never_mixes_with_the_answer() -> None:
     assert on_terminal("rebalances", POLL_TIMEOUT, "--json", err=True)[1] == plain
 
 
-@pytest.mark.parametrize("command", ["analyze", "timeline", "doctor"])
+@pytest.mark.parametrize("command", spread(["analyze", "timeline", "doctor"], 2))
 def test_colour_on_a_terminal_only(command: str) -> None:
     arguments = [command] if command == "doctor" else [command, POLL_TIMEOUT]
     assert ESCAPE in on_terminal(*arguments, out=True)[1]
@@ -72,7 +73,7 @@ def test_colour_on_a_terminal_only(command: str) -> None:
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-@pytest.mark.parametrize("command", ["analyze", "timeline", "rebalances"])
+@pytest.mark.parametrize("command", spread(["analyze", "timeline", "rebalances"], 3))
 def test_no_colour_where_it_is_not_wanted(command: str, environment: dict[str, str]) -> None:
     shown = on_terminal(command, POLL_TIMEOUT, out=True, **environment)[1]
     assert not any(f"\x1b[{number}".encode() in shown for number in range(30, 50))
@@ -83,7 +84,9 @@ def test_json_on_a_terminal_is_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("events", SAMPLES), ("analyze", SAMPLES, "--json"), ("analyze", SAMPLES), ("schema",), ("--help",)], ids=" ".join
+    "arguments",
+    spread([("events", SAMPLES), ("analyze", SAMPLES, "--json"), ("analyze", SAMPLES), ("schema",), ("--help",)], 2),
+    ids=" ".join,
 )
 def test_a_pipe_that_is_closed_early_is_no_failure(arguments: tuple[str, ...]) -> None:
     """As with `| head`: the reader goes away before, or after, the first byte."""
@@ -96,7 +99,7 @@ def test_a_pipe_that_is_closed_early_is_no_failure(arguments: tuple[str, ...]) -
             assert (running.wait(), running.stderr.read()) == (0, b"")
 
 
-@pytest.mark.parametrize("form", ["--json", "--jsonl", "--markdown", "--quiet"])
+@pytest.mark.parametrize("form", spread(["--json", "--jsonl", "--markdown", "--quiet"], 3))
 @pytest.mark.parametrize(("command", "option"), [("analyze", ("--fail-on", "warning")), ("gate", ("--max-rebalances", "1"))])
 def test_a_pipe_that_is_closed_early_changes_no_verdict(command: str, option: tuple[str, str], form: str) -> None:
     """As in `groupscope gate ... | head -1` of a script that asks for the exit code."""

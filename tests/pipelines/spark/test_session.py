@@ -144,7 +144,7 @@ except session.NoDelta as error:
 @pytest.mark.parametrize(
     ("how", "settings", "answer"),
     [
-        ("in code", [f"spark.sql.catalog.spark_catalog={session.DELTA_CATALOG}"], "taken"),
+        pytest.param("in code", [f"spark.sql.catalog.spark_catalog={session.DELTA_CATALOG}"], "taken", marks=LONG),
         pytest.param(
             "by nobody", [], "the running Spark session has no Delta: start it with Delta's jar, spark.sql.extensions=", marks=LONG
         ),

@@ -101,6 +101,7 @@ def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession
         place.versions.current()
 
 
+@LONG
 def test_what_somebody_else_wrote_before_is_not_published_where_it_is_what_was_to_be(
     spark: SparkSession, warehouse: Callable[..., Warehouse]
 ) -> None:
@@ -214,6 +215,7 @@ def test_only_rows_that_differ_are_written(spark: SparkSession, warehouse: Calla
     assert place.tables.frame("allocation_changes", version=1).count() == 7
 
 
+@LONG
 def test_rows_outside_the_slice_stay(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     from pipelines.warehouse.rows.predicates import among, equals
 
