@@ -261,7 +261,7 @@ STATIC_BACK_BEFORE_SYNC = Shares(
     {Cause.STATIC_MEMBER_REPLACED: 0.8, Cause.MEMBER_JOIN: 0.15}, "GroupCoordinator.updateStaticMemberAndRebalance; assumed: its share"
 )
 LEFT_TOGETHER = Shares({Cause.MEMBER_RESTART: 0.5, Cause.MEMBER_LEAVE: 0.46}, "assumed: either of two that left at once was first")
-LEFT_UNANSWERED = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.38}, "assumed: who closes waits for the answer")
+LEFT_UNANSWERED = Prior(0.6, "assumed: who closes waits for the answer, so that the leave was lost and the session ran out")
 LEFT_AND_SEEN_BACK = Prior(0.985, "both halves stand in the logs; 154 of 154")
 LATE_AND_BACK_UNLOGGED = Prior(0.1, "assumed: without reasons (KIP-800) or its own log, who polled too late comes back alike")
 LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row")

@@ -38,9 +38,9 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
         action = min(leaves.values(), key=lambda a: abs(a.at - context.phase.start))
     actor = context.phase.actor(action) if action else None
     returned = context.arrivals.by_actor.get(actor) or came_meanwhile(context.phase, context.members, action) if actor and action else None
-    if action is not None and context.departures.is_unanswered(action):
-        return [Hypothesis(cause, share, [action]) for cause, share in weights.LEFT_UNANSWERED.of.items()]
     hypotheses = kind_of_leave(context, actor, action)
+    if action is not None and context.departures.is_unanswered(action):
+        return _unless_it_was_lost(action, hypotheses)
     likeliest = hypotheses[0].cause
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:
         returned = None  # the same process polled at last; nothing shows that the others still waited
@@ -75,6 +75,15 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
         return _late_or_restarted(context.phase, action, perhaps_back, hypotheses)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
+
+
+def _unless_it_was_lost(action: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Weigh a leave, for whatever reason, against the end of a session that it did not end."""
+    lost = weights.LEFT_UNANSWERED.value
+    for hypothesis in hypotheses:
+        hypothesis.probability *= 1 - lost
+        hypothesis.actions = [action]
+    return [Hypothesis(Cause.SESSION_TIMEOUT, lost, [action]), *hypotheses]
 
 
 def _left_at_once_with_another_end(

@@ -27,7 +27,7 @@ Members of a group at rest write nothing.
 _UUID_SUFFIX = re.compile(r"^(?P<owner>.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def owner_in_member_id(member_id: str) -> str | None:
     """Return the client id or instance id within a member id.
 

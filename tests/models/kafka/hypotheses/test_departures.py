@@ -181,7 +181,14 @@ def test_who_closes_without_an_answer_to_its_leave_may_have_been_cut_off(
 ) -> None:
     found = propose_departure(context(leave, *actions, last=("b",)), leave)
 
-    assert (shares(found) == of(weights.LEFT_UNANSWERED)) is unanswered
+    assert (shares(found).get(Cause.SESSION_TIMEOUT) == weights.LEFT_UNANSWERED.value) is unanswered
+
+
+def test_a_leave_without_an_answer_keeps_its_reason() -> None:
+    leave = by_client(K.LEAVE, why="consumer poll timeout has expired.")
+    found = shares(propose_departure(context(leave, closed(5), last=("b",)), leave))
+
+    assert found.keys() == {Cause.SESSION_TIMEOUT, Cause.POLL_TIMEOUT}
 
 
 @pytest.mark.parametrize(
