@@ -78,7 +78,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
 
 
 def _unless_it_was_lost(action: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Weigh a leave, for whatever reason, against the end of a session that it did not end."""
+    """Weigh a leave, whatever its reason, against a session timeout."""
     lost = weights.LEFT_UNANSWERED.value
     for hypothesis in hypotheses:
         hypothesis.probability *= 1 - lost
