@@ -211,7 +211,9 @@ EVENTS: dict[str, EventKind] = {
     "ClientSynced": _kind(_CLIENT, "SyncGroup succeeded.", f"{_CLIENT_HEAD} generation protocol"),
     "ClientSyncFailed": _kind(_CLIENT, "SyncGroup failed.", f"{_CLIENT_HEAD} error generation"),
     "ClientLeaveSent": _kind(_CLIENT, "LeaveGroup is sent.", f"{_CLIENT_HEAD} why coordinator"),
-    "ClientLeaveAnswered": _kind(_CLIENT, "LeaveGroup was taken, or refused if there is an error.", f"{_CLIENT_HEAD} error"),
+    "ClientLeaveAnswered": _kind(
+        _CLIENT, "LeaveGroup was taken; or refused, or not answered, if there is an error.", f"{_CLIENT_HEAD} error"
+    ),
     "ClientPollTimedOut": _kind(
         _CLIENT, "max.poll.interval.ms was exceeded.", f"{_CLIENT_HEAD} exceeded_ms max_poll_interval_ms last_action"
     ),

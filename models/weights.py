@@ -262,6 +262,7 @@ STATIC_BACK_BEFORE_SYNC = Shares(
 )
 LEFT_TOGETHER = Shares({Cause.MEMBER_RESTART: 0.5, Cause.MEMBER_LEAVE: 0.46}, "assumed: either of two that left at once was first")
 LEFT_UNANSWERED = Prior(0.6, "assumed: who closes waits for the answer, so that the leave was lost and the session ran out")
+LEFT_PERHAPS_UNANSWERED = Prior(0.3, "assumed: the loss may be of the one that closes, or of the one that was started after it")
 LEFT_AND_SEEN_BACK = Prior(0.985, "both halves stand in the logs; 154 of 154")
 LATE_AND_BACK_UNLOGGED = Prior(0.1, "assumed: without reasons (KIP-800) or its own log, who polled too late comes back alike")
 LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row")

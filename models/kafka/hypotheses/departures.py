@@ -36,11 +36,16 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     leaves = {actor: a for actor, a in context.phase.first_by_actor(ActionKind.LEAVE).items() if context.departures.is_effective(a)}
     if action is None and leaves:
         action = min(leaves.values(), key=lambda a: abs(a.at - context.phase.start))
+    arrived = _propose_arrived(context, action, leaves)
+    doubt = 0.0 if action is None else context.departures.doubt_of_arrival(action)
+    return _unless_it_was_lost(action, arrived, doubt) if action is not None and doubt else arrived
+
+
+def _propose_arrived(context: RebalanceContext, action: MemberAction | None, leaves: Mapping[str, MemberAction]) -> list[Hypothesis]:
+    """Weigh why a member left whose leave reached the coordinator."""
     actor = context.phase.actor(action) if action else None
     returned = context.arrivals.by_actor.get(actor) or came_meanwhile(context.phase, context.members, action) if actor and action else None
     hypotheses = kind_of_leave(context, actor, action)
-    if action is not None and context.departures.is_unanswered(action):
-        return _unless_it_was_lost(action, hypotheses)
     likeliest = hypotheses[0].cause
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:
         returned = None  # the same process polled at last; nothing shows that the others still waited
@@ -77,13 +82,12 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 
-def _unless_it_was_lost(action: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+def _unless_it_was_lost(action: MemberAction, hypotheses: list[Hypothesis], doubt: float) -> list[Hypothesis]:
     """Weigh a leave, whatever its reason, against a session timeout."""
-    lost = weights.LEFT_UNANSWERED.value
     for hypothesis in hypotheses:
-        hypothesis.probability *= 1 - lost
-        hypothesis.actions = [action]
-    return [Hypothesis(Cause.SESSION_TIMEOUT, lost, [action]), *hypotheses]
+        hypothesis.probability *= 1 - doubt
+        hypothesis.actions = hypothesis.actions or [action]
+    return [Hypothesis(Cause.SESSION_TIMEOUT, doubt, [action]), *hypotheses]
 
 
 def _left_at_once_with_another_end(

@@ -50,6 +50,7 @@ class ActionKind(StrEnum):
     NAMELESS_JOIN = "nameless_join"  # a client that no line names sends JoinGroup, anew or again
     LEAVE = "leave"
     LEAVE_ANSWERED = "leave_answered"  # the client hears that it was taken, or why not
+    LEAVE_UNANSWERED = "leave_unanswered"  # the client waited for the answer as long as a close may take
     EXPIRE = "expire"  # session timeout
     EVICT = "evict"  # no rejoin before the rebalance timeout
     SYNC_MISSED = "sync_missed"  # no SyncGroup
@@ -75,6 +76,10 @@ class ActionKind(StrEnum):
     DENIED = "denied"  # the broker does not authorize a request
     ASSIGNED = "assigned"
     STEP = "step"  # a callback of the client's has returned
+
+
+JOIN_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
+"""Requests that are sent again to the next coordinator if one is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +347,11 @@ def _troubled(event: Event) -> list[MemberAction]:
     return [_action(event, ActionKind.DENIED)] if text_field(event, "trouble") == "not_authenticated" else []
 
 
+def _leave_answered(event: Event) -> list[MemberAction]:
+    error = text_field(event, "error")
+    return [_action(event, ActionKind.LEAVE_UNANSWERED if error == "unanswered" else ActionKind.LEAVE_ANSWERED, why=error)]
+
+
 def _polled_late(event: Event) -> list[MemberAction]:
     """A late poll, by its timer; or the return of who polls again.
 
@@ -392,7 +402,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientSynced": _simple(ActionKind.SYNCED),
     "ClientSyncFailed": _simple(ActionKind.SYNC_FAILED, "error"),
     "ClientLeaveSent": _simple(ActionKind.LEAVE, "why"),
-    "ClientLeaveAnswered": _simple(ActionKind.LEAVE_ANSWERED, "error"),
+    "ClientLeaveAnswered": _leave_answered,
     "ClientPollTimedOut": _polled_late,
     "ClientHeartbeatRebalancing": _simple(ActionKind.REBALANCE_NOTICED),
     "ClientHeartbeatFailed": _heartbeat_failed,

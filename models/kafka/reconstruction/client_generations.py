@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from models.events import BEFORE_ANY_TIME_US
 from models.kafka.observations.actions import (
     GOING,
+    JOIN_REQUESTS,
     ActionKind,
     MemberAction,
     ends_ownership,
@@ -23,9 +24,6 @@ from models.kafka.observations.libraries import known_library, library_of
 from models.kafka.observations.line_delays import HEARD_US
 from models.kafka.reconstruction.classic_states import leaves_room, next_generation
 from models.units import FOREVER
-
-JOIN_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
-"""Requests that are sent again to the next coordinator if one is lost."""
 
 DatedActions = list[tuple[MemberAction, str | None]]
 """Actions that may begin a rebalance, with their actors, by time."""

@@ -18,6 +18,7 @@ from itertools import dropwhile
 from models.events import BEFORE_ANY_TIME_US, Event, Witness, int_field, text_field
 from models.kafka.observations.actions import (
     GOING,
+    JOIN_REQUESTS,
     ActionKind,
     MemberAction,
     follows_in_log,
@@ -34,7 +35,6 @@ from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import leaves_room, next_generation
 from models.kafka.reconstruction.client_generations import (
     JOIN_PHASE_ENDS,
-    JOIN_REQUESTS,
     MEMBER_STATES,
     OF_STRANGERS,
     SHOWINGS,

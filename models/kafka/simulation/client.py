@@ -7,7 +7,7 @@ loses requests and responses.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -179,8 +179,11 @@ class Client(ABC):
 
     def _lose_coordinator(self, why: str, is_disconnected: bool) -> None:
         if self.node is not None:
-            self.say("coordinator_lost", **self._coordinator(), why=why, _disconnected=is_disconnected)
+            self._tell_coordinator_lost(self._coordinator(), why, is_disconnected=is_disconnected)
             self.node = None
+
+    def _tell_coordinator_lost(self, coordinator: Mapping[str, Any], why: str, is_disconnected: bool) -> None:
+        self.say("coordinator_lost", **coordinator, why=why, _disconnected=is_disconnected)
 
     def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:
         """Send a request to the coordinator.

@@ -33,6 +33,8 @@ POLL_TIMED_OUT = (
     "max.poll.records."
 )
 CLOSED = "the consumer is being closed"
+CLOSE_TIMEOUT_MS = 30_000
+"""How long a close waits for answers (KafkaConsumer.DEFAULT_CLOSE_TIMEOUT_MS)."""
 _FOLLOWUP = "cooperative_followup"
 FATAL = frozenset(
     {Error.GROUP_MAX_SIZE_REACHED, Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL, Error.INVALID_SESSION_TIMEOUT}
@@ -86,7 +88,7 @@ class Consumer(Client):
     def close(self) -> None:
         """Close the consumer; a dynamic member leaves the group."""
         self.act = "close"
-        self._leave(CLOSED, lambda: self.say("closed"))
+        self._leave(CLOSED, is_closing=True)
         self.kill()
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
@@ -314,41 +316,58 @@ class Consumer(Client):
         self.attempt += 1
         self._revoke(self.owned, "lost")
 
-    def _leave(self, why: str, done: Callable[[], None] = lambda: None) -> None:
-        """Leave the group, except as a static or unknown member (maybeLeaveGroup).
+    def _leave(self, why: str, *, is_closing: bool = False) -> None:
+        """Leave the group, except as a static or unknown member (maybeLeaveGroup)."""
+        if self.instance is None and self.node is not None and self.member and self.phase is not _UNJOINED:
+            self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
+            self._send_leave(self.node, Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),)), is_closing)
+        elif is_closing:
+            self._tell_closed()
 
-        `done` is called with the answer, or at once if none is to come.
-        """
-        if self.instance is not None or self.node is None or not self.member or self.phase is _UNJOINED:
-            done()
-            return
-        self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
-        self._send_leave(Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),)), done)
+    def _tell_closed(self) -> None:
+        self.say("closed")
 
-    def _send_leave(self, request: Leave, done: Callable[[], None]) -> None:
-        """Send LeaveGroup.
+    def _send_leave(self, node: int, request: Leave, is_closing: bool) -> None:
+        """Send LeaveGroup; a process that closes waits for the answer, though it is over for all else."""
+        sent_ms, identity, coordinator = self.world.now_ms, self._identity(), self._coordinator()
 
-        A process that closes waits for the answer, while it is over for all else.
-        """
-        if self.world.now_ms < self.cut_until_ms or self.node is None:
-            done()
-            return
-        sent_ms, identity = self.world.now_ms, self._identity()
-        self.cluster.send(
-            self.node, Flight(request, self.name, lambda response: self._hear_of_leave(response, sent_ms, identity, done), done)
-        )
+        def lose() -> None:
+            if is_closing:
+                self._tell_coordinator_lost(coordinator, "null", is_disconnected=True)
+                self._tell_closed()
+
+        def receive(response: Response) -> None:
+            if self.world.now_ms < self.cut_until_ms:
+                if is_closing:
+                    self._wait_in_vain(lose)
+                return
+            self._tell_of_leave(response, sent_ms, identity)
+            if is_closing:
+                self._tell_closed()
+
+        if sent_ms >= self.cut_until_ms:
+            self.cluster.send(node, Flight(request, self.name, receive, lose))
+        elif is_closing:
+            self._wait_in_vain(lose)
+
+    def _wait_in_vain(self, lose: Callable[[], None]) -> None:
+        """Wait until the connection ends or the time for the close is up (AbstractCoordinator.close)."""
+        left_ms = self.cut_until_ms - self.world.now_ms
+        self.world.plan(min(left_ms, CLOSE_TIMEOUT_MS), lose if left_ms <= CLOSE_TIMEOUT_MS else self._give_up_closing)
+
+    def _give_up_closing(self) -> None:
+        self.say("leave_unanswered", _detail=1)
+        self._tell_closed()
 
     def _identity(self) -> dict[str, Any]:
         return {"_generation": self.generation, "member_id": self.member, "_protocol": self.plan.assignor}
 
-    def _hear_of_leave(self, response: Response, sent_ms: int, identity: dict[str, Any], done: Callable[[], None]) -> None:
-        """Log the answer (LeaveGroupResponseHandler), unless the network is cut."""
+    def _tell_of_leave(self, response: Response, sent_ms: int, identity: dict[str, Any]) -> None:
+        """Log the answer (LeaveGroupResponseHandler)."""
         now_ms, answer = self.world.now_ms, cast("LeaveResponse", response)
-        if now_ms >= self.cut_until_ms:
-            errors = [error for error in (answer.error, *(member.error for member in answer.members)) if error is not NO_ERROR]
-            if errors:
-                self.say("leave_refused", **identity, error=errors[0].value)
-            else:
-                received = f"ClientResponse(receivedTimeMs={now_ms}, latencyMs={now_ms - sent_ms}, disconnected=false)"
-                self.say("leave_answered", **identity, _response=received)
-        done()
+        errors = [error for error in (answer.error, *(member.error for member in answer.members)) if error is not NO_ERROR]
+        if errors:
+            self.say("leave_refused", **identity, error=errors[0].value)
+        else:
+            received = f"ClientResponse(receivedTimeMs={now_ms}, latencyMs={now_ms - sent_ms}, disconnected=false)"
+            self.say("leave_answered", **identity, _response=received)

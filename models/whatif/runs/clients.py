@@ -283,9 +283,8 @@ class ClassicMember(QuietClient, Consumer):
         self._awake()  # one with a group.instance.id sends nothing when it misses a poll, and no heartbeat either
         Consumer._reset(self, why)
 
-    def _send_leave(self, request: Leave, done: Callable[[], None]) -> None:
+    def _send_leave(self, node: int, request: Leave, is_closing: bool) -> None:  # noqa: ARG002
         self._send(request, do_nothing, do_nothing, only_refusals=True)
-        done()
 
     # -- heartbeats --------------------------------------------------------------------------------------------
 

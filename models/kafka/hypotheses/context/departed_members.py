@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from models import weights
 from models.events import Witness
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
 from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
-from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.actions import JOIN_REQUESTS, ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.observations.line_delays import EFFECT_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US
 from models.tolerances import int_tolerance
 
 CLOSE_TIMEOUT_US = int_tolerance("kafka.departures.close_timeout_us")
@@ -77,17 +78,26 @@ class DepartedMembers:
         answers = self._while_closing(action, ActionKind.LEAVE_ANSWERED)
         return bool(answers) and bool(answers[0].why)
 
-    def is_unanswered(self, leave: MemberAction) -> bool:
-        """Whether a client that logs answers was closed without one to its leave.
+    def doubt_of_arrival(self, leave: MemberAction) -> float:
+        """Probability that a client's leave did not reach the coordinator.
 
-        The Java consumer waits for it, and logs both at DEBUG (AbstractCoordinator.java, close; LeaveGroupResponseHandler).
+        The Java consumer waits for the answer, which it logs at DEBUG, as it does its end. At all levels it logs that it
+        waited in vain, or that the connection ended (AbstractCoordinator.java, close; LeaveGroupResponseHandler).
         """
         if leave.event.witness is not Witness.CLIENT:
-            return False
-        closes = self._while_closing(leave, ActionKind.CLOSE)
-        return any(close.event.message == CLOSED_AT_DEBUG for close in closes) and not self._while_closing(leave, ActionKind.LEAVE_ANSWERED)
+            return 0.0
+        if any(self._while_closing(leave, ActionKind.LEAVE_UNANSWERED)):
+            return weights.LEFT_UNANSWERED.value
+        if any(self._while_closing(leave, ActionKind.LEAVE_ANSWERED)):
+            return 0.0
+        if any(close.event.message == CLOSED_AT_DEBUG for close in self._while_closing(leave, ActionKind.CLOSE)):
+            return weights.LEFT_UNANSWERED.value
+        losses, joins = self._while_closing(leave, ActionKind.LOST_COORDINATOR), self._while_closing(leave, *JOIN_REQUESTS)
+        if not losses:
+            return 0.0
+        return (weights.LEFT_PERHAPS_UNANSWERED if joins and joins[0].at < losses[0].at else weights.LEFT_UNANSWERED).value
 
-    def _while_closing(self, leave: MemberAction, kind: ActionKind) -> list[MemberAction]:
+    def _while_closing(self, leave: MemberAction, *kinds: ActionKind) -> list[MemberAction]:
         """What a member that leaves does until it is closed."""
-        actions = self.phase.actions_of(kind, start=leave.at - 1, end=leave.at + CLOSE_TIMEOUT_US)
+        actions = self.phase.actions_of(*kinds, start=leave.at - 1, end=leave.at + CLOSE_TIMEOUT_US + CLOCK_TOLERANCE_US)
         return [action for action in actions if self.phase.actor(action) == self.phase.actor(leave)]

@@ -14,6 +14,7 @@ from models.kafka.hypotheses.departures import has_whole_group_left, is_static, 
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.last_polls import COMMIT_RHYTHM_US
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import RosterMember
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context
 from tests.models.kafka.reconstruction.lines import line
@@ -162,26 +163,38 @@ def closed(at: int, who: str = "a", message: str = CLOSED_AT_DEBUG) -> MemberAct
 CLOSES = by_client(K.LEAVE, why="the consumer is being closed")
 
 
-@pytest.mark.parametrize(
-    ("leave", "actions", "unanswered"),
-    [
-        (CLOSES, [closed(5)], True),
-        (CLOSES, [closed(CLOSE_TIMEOUT_US)], True),
-        (CLOSES, [closed(CLOSE_TIMEOUT_US + 1)], False),
-        (CLOSES, [closed(5, message="kafka.client.other")], False),
-        (CLOSES, [closed(5, "b")], False),
-        (CLOSES, [by_client(K.LEAVE_ANSWERED, 3), closed(5)], False),
-        (CLOSES, [by_client(K.LEAVE_ANSWERED, 3, "b"), closed(5)], True),
-        (act(K.LEAVE), [closed(5)], False),
-    ],
-    ids=["closed", "closed at last", "too late", "no line at DEBUG", "another", "answered", "another was answered", "the coordinator's"],
-)
-def test_who_closes_without_an_answer_to_its_leave_may_have_been_cut_off(
-    leave: MemberAction, actions: list[MemberAction], unanswered: bool
-) -> None:
-    found = propose_departure(context(leave, *actions, last=("b",)), leave)
+JOINS_AGAIN, LOSES = by_client(K.JOIN, 3), by_client(K.LOST_COORDINATOR, 5)
 
-    assert (shares(found).get(Cause.SESSION_TIMEOUT) == weights.LEFT_UNANSWERED.value) is unanswered
+
+@pytest.mark.parametrize(
+    ("leave", "actions", "doubt"),
+    [
+        (CLOSES, [closed(5)], weights.LEFT_UNANSWERED),
+        (CLOSES, [closed(CLOSE_TIMEOUT_US)], weights.LEFT_UNANSWERED),
+        (CLOSES, [closed(CLOSE_TIMEOUT_US + CLOCK_TOLERANCE_US + 1)], None),
+        (CLOSES, [closed(5, message="kafka.client.other")], None),
+        (CLOSES, [closed(5, "b")], None),
+        (CLOSES, [by_client(K.LEAVE_ANSWERED, 3), closed(5)], None),
+        (CLOSES, [by_client(K.LEAVE_ANSWERED, 3, "b"), closed(5)], weights.LEFT_UNANSWERED),
+        (act(K.LEAVE), [closed(5)], None),
+        (CLOSES, [by_client(K.LEAVE_UNANSWERED, CLOSE_TIMEOUT_US)], weights.LEFT_UNANSWERED),
+        (CLOSES, [LOSES], weights.LEFT_UNANSWERED),
+        (CLOSES, [JOINS_AGAIN, LOSES], weights.LEFT_PERHAPS_UNANSWERED),
+        (CLOSES, [by_client(K.LEAVE_ANSWERED, 3), LOSES], None),
+        (CLOSES, [by_client(K.LOST_COORDINATOR, 5, "b")], None),
+    ],
+    ids=[
+        "closed", "closed at last", "too late", "no line at DEBUG", "another", "answered", "another was answered", "the coordinator's",
+        "time for the close was up", "connection ended", "connection ended of either of two", "connection ended after the answer",
+        "another's connection ended",
+    ],
+)  # fmt: skip
+def test_who_closes_without_an_answer_to_its_leave_may_have_been_cut_off(
+    leave: MemberAction, actions: list[MemberAction], doubt: weights.Prior | None
+) -> None:
+    found = shares(propose_departure(context(leave, *actions, last=("b",)), leave))
+
+    assert found.get(Cause.SESSION_TIMEOUT) == (doubt and doubt.value)
 
 
 def test_a_leave_without_an_answer_keeps_its_reason() -> None:

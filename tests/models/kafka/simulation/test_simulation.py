@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -317,25 +318,28 @@ def logged(out: Path, client: str) -> list[str]:
     return (out / "clients" / f"{client}.log").read_text(encoding="utf-8").splitlines()
 
 
-def test_a_consumer_that_closes_waits_for_the_answer_to_its_leave(tmp_path: Path) -> None:
-    """One that is cut off from its coordinator gets none."""
-    cut = [InjectedFault(kind="network_cut", at_ms=40_000, for_ms=30_000, member=2), InjectedFault(kind="close", at_ms=45_000, member=2)]
-    scenario = Scenario(
-        duration_ms=60_000, groups=(GroupPlan(name="g", members=2),), faults=(InjectedFault(kind="close", at_ms=30_000, member=1), *cut)
-    )
-    simulate(scenario, "3.9.1", 1, tmp_path)
+UNAVAILABLE, TIMED_OUT = "is unavailable or invalid", "Close timed out with 1 pending requests"
 
-    heard, unheard = (
-        [
-            words
-            for line in logged(tmp_path, f"g-{number}")
-            for words in ("sending LeaveGroup", "successfully: Client", "has been closed")
-            if words in line
-        ]
-        for number in (1, 2)
-    )
-    assert heard == ["sending LeaveGroup", "successfully: Client", "has been closed"]
-    assert unheard == ["sending LeaveGroup", "has been closed"]
+
+@pytest.mark.parametrize(
+    ("cut_for_ms", "told"),
+    [
+        (0, [(0, "successfully: Client"), (0, "has been closed")]),
+        (30_000, [(25, UNAVAILABLE), (25, "has been closed")]),
+        (60_000, [(30, TIMED_OUT), (30, "has been closed")]),
+    ],
+    ids=["answered", "connection ends", "time is up"],
+)
+def test_a_consumer_that_closes_waits_for_the_answer_to_its_leave(cut_for_ms: int, told: list[tuple[int, str]], tmp_path: Path) -> None:
+    faults = [InjectedFault(kind="network_cut", at_ms=40_000, for_ms=cut_for_ms, member=1)] if cut_for_ms else []
+    faults.append(InjectedFault(kind="close", at_ms=45_000, member=1))
+    simulate(Scenario(duration_ms=110_000, groups=(GroupPlan(name="g", members=2),), faults=tuple(faults)), "3.9.1", 1, tmp_path)
+
+    lines = [(datetime.fromisoformat(line[1:24].replace(",", ".")), line) for line in logged(tmp_path, "g-1")]
+    left_at = next(at for at, line in lines if "sending LeaveGroup" in line)
+    after = [(round((at - left_at).total_seconds()), line) for at, line in lines if at >= left_at]
+    marks = ("successfully: Client", "has been closed", UNAVAILABLE, TIMED_OUT)
+    assert [(seconds, mark) for seconds, line in after for mark in marks if mark in line] == told
 
 
 def test_a_member_that_expired_hears_that_its_leave_was_refused(tmp_path: Path) -> None:
