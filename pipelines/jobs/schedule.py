@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_GLIBC_LIMITS = {"MALLOC_ARENA_MAX": (-8, 2), "MALLOC_MMAP_THRESHOLD_": (-3, 1 << 20), "MALLOC_TRIM_THRESHOLD_": (-1, 1 << 20)}
+_GLIBC_LIMITS = {"MALLOC_ARENA_MAX": (-8, 1), "MALLOC_MMAP_THRESHOLD_": (-3, 1 << 20), "MALLOC_TRIM_THRESHOLD_": (-1, 1 << 20)}
 """Variable of the environment -> number for `mallopt` (malloc.h of glibc), and value."""
 
 _DELTA_LIMITS = "narenas:1,tcache:false,dirty_decay_ms:0,muzzy_decay_ms:0"
@@ -26,7 +26,8 @@ def use_system_allocator() -> None:
     """Let Arrow take its memory from the C library.
 
     Arrow's own allocator, which is chosen once Arrow is loaded, keeps some megabytes more after each run. So does the C library
-    without limits: each thread of a run may get an arena, and what is freed between blocks of others' stays there.
+    without limits: each thread of a run may get an arena, and what is freed between blocks of others stays there. With one arena the
+    driver holds least.
     """
     if "pyarrow" not in sys.modules:
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -177,7 +177,7 @@ class ClientWindows:
                 self._cut_off.discard(actor)
                 self._contacts.begin(action, actor)
             elif action.kind is ActionKind.JOIN_FAILED:
-                self._refused(actor)
+                self._refused(actor, JOIN_REQUESTS)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or shows_beginning(action, of_epochs=self._has_epochs):
@@ -325,15 +325,14 @@ class ClientWindows:
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
-    def _refused(self, actor: str | None, kinds: Collection[ActionKind] = frozenset(ActionKind)) -> None:
+    def _refused(self, actor: str | None, kinds: Collection[ActionKind]) -> None:
         """Forget what a client asked for since it last joined.
 
         It was refused and began nothing, or was lost with the coordinator.
         """
-        lost = frozenset(kinds) - {ActionKind.FENCED, ActionKind.REBALANCE_NOTICED}  # which it only heard
         sights = (sight for sight in (self._last, *self._waiting) if sight is not None and actor in sight.members)
         joined_at = max((sight.joined.at for sight in sights), default=-FOREVER)
-        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in lost]
+        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in kinds]
         if kept:
             self._openings[actor] = kept
 
