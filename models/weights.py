@@ -102,9 +102,7 @@ RETURNED_BEFORE_EVICTION = Shares(
 APPEARED = Shares(
     {Cause.MEMBER_JOIN: 0.9, Cause.MEMBER_RESTART: 0.06}, "assumed: a new member, and none that went; no line tells of its request"
 )
-APPEARED_AND_SILENT = Shares(
-    {Cause.MEMBER_JOIN: 0.45, Cause.SESSION_TIMEOUT: 0.3, Cause.MEMBER_LEAVE: 0.2}, "assumed: one came and one went, in unknown order"
-)
+APPEARED_AND_SILENT = Shares({Cause.MEMBER_JOIN: 0.45, Cause.SESSION_TIMEOUT: 0.3, Cause.MEMBER_LEAVE: 0.2}, "assumed: one went, too")
 WORKER_LOST = Shares(
     {Cause.SESSION_TIMEOUT: 0.5, Cause.MEMBER_LEAVE: 0.45},
     "a new delay in the assignment (IncrementalCooperativeAssignor.handleLostAssignments): a worker went; shares: assumed",
@@ -228,6 +226,7 @@ REJOINED_UNTOLD = Shares(
 )
 REJOINED_AFTER_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.08}, "assumed: none that are gone was awaited")
 LEFT_AFTER_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.5}, "assumed: either may be first, within one interval of the others' heartbeats")
+LEFT_AFTER_ONE_UNKNOWN = Shares({Cause.SESSION_TIMEOUT: 0.9}, "assumed: another had just heard that it is no member")
 LEADER_REJOINED = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.5, Cause.METADATA_CHANGE: 0.47},
     "about even: 11 of 24 in random scenarios and corpora; the leader alone watches partitions, whose change brokers may log, too",

@@ -139,7 +139,7 @@ def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[M
     if until - phase.start > HEARD_US and not _ends_with_late_heartbeat(phase, until):
         return []
     since = phase.start - GROUP_MIN_SESSION_US
-    alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US}
+    alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US} - departures.told_unknown.keys()
     return [departure for departure in departures.inferred if phase.actor(departure) not in alive]
 
 

@@ -203,7 +203,11 @@ def _unless_others_expired(
     silent = silent_before(phase, departures) if may_be_second else []
     if not silent:
         return hypotheses
-    shares = (weights.LEFT_AFTER_EXPIRY if trigger.kind is ActionKind.LEAVE else weights.REJOINED_AFTER_EXPIRY).of
+    until = trigger.at + CLOCK_TOLERANCE_US
+    if any(answer.at <= until and phase.actor(answer) in members.before for answer in departures.told_unknown.values()):
+        shares = weights.LEFT_AFTER_ONE_UNKNOWN.of
+    else:
+        shares = (weights.LEFT_AFTER_EXPIRY if trigger.kind is ActionKind.LEAVE else weights.REJOINED_AFTER_EXPIRY).of
     for hypothesis in hypotheses:
         hypothesis.probability *= 1 - sum(shares.values())
     of = {Cause.SESSION_TIMEOUT: [replace(action, kind=ActionKind.EXPIRE) for action in silent]}

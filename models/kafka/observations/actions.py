@@ -163,6 +163,11 @@ def is_unknown_as_it_joins(action: MemberAction) -> bool:
     return action.kind is ActionKind.JOIN_FAILED and any(words in (action.why or "") for words in _UNKNOWN)
 
 
+def is_unknown_as_it_leaves(action: MemberAction) -> bool:
+    """Whether a LeaveGroup is refused as its member is known no more."""
+    return action.kind is ActionKind.LEAVE_ANSWERED and any(words in (action.why or "") for words in _UNKNOWN)
+
+
 def says_session_over(action: MemberAction) -> bool:
     """Whether no heartbeat of a client was answered for a session."""
     why = (action.why or "").lower()

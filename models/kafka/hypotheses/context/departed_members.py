@@ -10,7 +10,7 @@ from models.events import Witness
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
 from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
-from models.kafka.observations.actions import JOIN_REQUESTS, ActionKind, MemberAction
+from models.kafka.observations.actions import JOIN_REQUESTS, ActionKind, MemberAction, is_unknown_as_it_leaves, says_unknown_member
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US
 from models.tolerances import int_tolerance
@@ -55,6 +55,12 @@ class DepartedMembers:
             for actor in logged
             if actor not in after and actor not in self.by_actor
         ]
+
+    @cached_property
+    def told_unknown(self) -> dict[str, MemberAction]:
+        """First answers to members that the coordinator knows them no more, by actor."""
+        answers = self.phase.actions_of(ActionKind.LEAVE_ANSWERED, ActionKind.FENCED)
+        return self.phase.firsts_among(answer for answer in answers if is_unknown_as_it_leaves(answer) or says_unknown_member(answer))
 
     def is_effective(self, action: MemberAction) -> bool:
         """Whether the coordinator in charge still knew who left or expired."""

@@ -455,6 +455,31 @@ def test_who_leaves_may_be_second_to_one_that_fell_silent(sign: int | None, join
     assert (shares[Cause.MEMBER_LEAVE] > 0.9) is not began
 
 
+@pytest.mark.parametrize(
+    ("told", "at", "share"),
+    [
+        (K.LEAVE_ANSWERED, 5, weights.LEFT_AFTER_ONE_UNKNOWN),
+        (K.FENCED, 5, weights.LEFT_AFTER_ONE_UNKNOWN),
+        (K.LEAVE_ANSWERED, SECOND, weights.LEFT_AFTER_EXPIRY),
+    ],
+    ids=["leaves", "sends a heartbeat", "leaves later"],
+)
+def test_whom_the_coordinator_knows_no_more_expired_before(told: K, at: int, share: weights.Shares) -> None:
+    """By then the rebalance had begun."""
+    known = {
+        "witness": Witness.CLIENT,
+        "clients": {"a", "b", "c"},
+        "tell_joins": {"a", "b", "c"},
+        "joined": line("GenerationStarted", NOW + HEARD_US, node="1", generation=5),
+    }
+    unknown = [by_client(K.LEAVE, at - 4, "b"), by_client(told, at, "b", why="The coordinator is not aware of this member.")]
+    actions = unknown if told is K.LEAVE_ANSWERED else unknown[1:]
+    ranking = rank(context(CLOSED, *actions, first="abc", last="c", members_before=3, members_after=1, **known))
+
+    shares = {each.cause: each.probability for each in ranking.hypotheses}
+    assert shares[Cause.SESSION_TIMEOUT] == share[Cause.SESSION_TIMEOUT]
+
+
 # -- one moment ----------------------------------------------------------------------------------------------------
 
 

@@ -338,6 +338,12 @@ def test_a_refused_join_began_nothing() -> None:
     assert shown(list(windows.next_windows())) == [(4, "open", 6, 9)]
 
 
+def test_who_left_did_so_whatever_its_next_join_met() -> None:
+    windows = feed(joined("a", "b"), act(K.LEAVE, 5, "b"), act(K.JOINED, 9, "a", 5), act(K.JOIN, 11, "b"), act(K.JOIN_FAILED, 12, "b"))
+
+    assert shown(list(windows.next_windows())) == [(4, "open", 5, 9)]
+
+
 @pytest.mark.parametrize(("at", "kept"), [(8, True), (9, True), (10, False)])
 def test_what_stood_before_the_last_join_was_not_refused(at: int, kept: bool) -> None:
     windows = feed(joined("a", "b"), act(K.REJOIN, at, "b"), act(K.JOINED, 9, "b", 5), act(K.JOIN_FAILED, 12, "b"))
