@@ -108,3 +108,13 @@ def names_field(event: Event, name: str) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     return [part for part in (piece.strip() for piece in value.split(",")) if part] if isinstance(value, str) else []
+
+
+PARTITION_DIGITS_MAX = 9
+"""Maximum digits of a partition number, which is a 32-bit integer."""
+
+
+def partition_name(name: str) -> tuple[str, int] | None:
+    """Topic and number of a name such as `topic-3`, else None."""
+    topic, dash, number = name.strip().rpartition("-")
+    return (topic, int(number)) if dash and number.isdecimal() and len(number) <= PARTITION_DIGITS_MAX else None

@@ -146,6 +146,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
         "committed_at",
         "begins_amid",
         "synced_at",
+        "last_partitions",
     ),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),

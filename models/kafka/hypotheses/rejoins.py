@@ -300,14 +300,20 @@ def _may_follow_up(context: RebalanceContext) -> bool:
 def _is_in_loop(phase: LoggedJoinPhase, roster: Roster, actor: str | None) -> bool:
     """Whether one member joins again unasked, time after time.
 
-    A second step moves what the first one freed: after it the same member has nothing left to give up.
+    A second step moves what the first one freed: after it the same member has nothing left to give up, unless others came with it.
     """
     previous, following = phase.previous, phase.following
     if actor is None or previous is None or _rejoiner(roster, previous) != actor:
         return False
     if _begins_at_once(previous):
-        return True
-    return following is not None and _rejoiner(roster, following) == actor and _begins_at_once(following)
+        return not _has_grown(previous)
+    is_followed = following is not None and _rejoiner(roster, following) == actor and _begins_at_once(following)
+    return is_followed and not _has_grown(phase.window)
+
+
+def _has_grown(window: RebalanceWindow) -> bool:
+    """Whether more members were in the generation after it."""
+    return window.members_before is not None and window.members_after is not None and window.members_after > window.members_before
 
 
 def _begins_at_once(window: RebalanceWindow) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from models import weights
 from models.causes import Cause
-from models.events import Witness, names_field
+from models.events import Witness, names_field, partition_name
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
 from models.kafka.hypotheses.context.departed_members import DepartedMembers
 from models.kafka.hypotheses.context.generation_members import GenerationMembers
@@ -23,15 +24,12 @@ WHOLE_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
 Members of a cooperative one name only what they get anew, and some partitions wait for the next generation.
 """
 
-_DIGITS_MAX = 9
-"""Digits of a partition's number, an int32."""
-
 
 def gaps_in_assignment(phase: LoggedJoinPhase, members: GenerationMembers, known: GroupKnowledge) -> list[MemberAction]:
     """Assignments of all known members between which a partition is missing.
 
     A member that no line names has it: partitions are numbered from 0, and who gets one of a topic shares it with its other subscribers.
-    Empty if each is there, or may be.
+    Those that earlier assignments name are there still. Empty if each is there, or may be.
     """
     generation, began = phase.window.generation_before, phase.window.previous_joined_at
     if generation is None or began is None or known.assignors.get(generation) not in WHOLE_ASSIGNORS:
@@ -43,7 +41,7 @@ def gaps_in_assignment(phase: LoggedJoinPhase, members: GenerationMembers, known
     if not actors or any(actor not in assigned or "partitions" not in assigned[actor].event.fields for actor in actors):
         return []
     taken = [assigned[actor] for actor in actors]
-    return taken if _has_gap(name for action in taken for name in names_field(action.event, "partitions")) else []
+    return taken if _has_gap((name for action in taken for name in names_field(action.event, "partitions")), known.last_partitions) else []
 
 
 def has_one_gone(phase: LoggedJoinPhase, members: GenerationMembers, known: GroupKnowledge) -> bool:
@@ -55,14 +53,12 @@ def has_one_gone(phase: LoggedJoinPhase, members: GenerationMembers, known: Grou
     return members.are_all_known_after and newcomers <= known.tell_joins and bool(gaps_in_assignment(phase, members, known))
 
 
-def _has_gap(partitions: Iterable[str]) -> bool:
-    """Whether a number below a topic's highest is missing."""
-    numbers: dict[str, set[int]] = {}
-    for partition in partitions:
-        topic, _, number = partition.rpartition("-")
-        if number.isdecimal() and len(number) <= _DIGITS_MAX:
-            numbers.setdefault(topic, set()).add(int(number))
-    return any(max(known) >= len(known) for known in numbers.values())
+def _has_gap(partitions: Iterable[str], last_partitions: Mapping[str, int]) -> bool:
+    """Whether a number up to a topic's last one is missing."""
+    numbers: defaultdict[str, set[int]] = defaultdict(set)
+    for topic, number in filter(None, map(partition_name, partitions)):
+        numbers[topic].add(number)
+    return any(max(*known, last_partitions.get(topic, 0)) >= len(known) for topic, known in numbers.items())
 
 
 def unless_others_began(context: RebalanceContext, trigger: MemberAction | None, hypotheses: list[Hypothesis]) -> list[Hypothesis]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from models.events import Event, Witness, int_field, names_field, text_field
+from models.events import Event, Witness, int_field, names_field, partition_name, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
 from models.kafka.observations.libraries import is_default_id, known_library, library_of, logs_rebalances
 from models.kafka.observations.roster import Roster, RosterMember, owner_in_member_id
@@ -18,6 +18,9 @@ LAGS_HELD = 32
 
 DUE_TOLERANCE_US = int_tolerance("kafka.knowledge.due_tolerance_us")
 """Tolerance between workers for the end of one wait: assumed."""
+
+TOPICS_HELD = 1_000
+"""Number of topics of a group whose partitions are remembered."""
 
 CHANGES_HELD = 32
 """Number of remembered changes of connectors or of a member's topics.
@@ -76,6 +79,8 @@ class GroupKnowledge:
     """Clients whose log begins as they join again, and when (microseconds)."""
     synced_at: dict[int, int] = field(default_factory=dict)
     """Last answer with an assignment in each generation, by request logs (microseconds)."""
+    last_partitions: dict[str, int] = field(default_factory=dict)
+    """Highest number of a partition that any member got, by topic."""
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""
@@ -245,6 +250,12 @@ def _sync_answered(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> 
         knowledge.synced_at[event.generation] = max(event.time_us, knowledge.synced_at.get(event.generation, event.time_us))
 
 
+def _partitions_given(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    for topic, number in filter(None, map(partition_name, names_field(event, "partitions"))):
+        if topic in knowledge.last_partitions or len(knowledge.last_partitions) < TOPICS_HELD:
+            knowledge.last_partitions[topic] = max(number, knowledge.last_partitions.get(topic, 0))
+
+
 def _committed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
     last = int_field(event, "last_at_us")
     at = last if last is not None else handled_at(event)
@@ -399,6 +410,7 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "JoinGroupCompleted": _join_answered,
     "SyncGroupCompleted": _sync_answered,
     "OffsetCommitCompleted": _committed,
+    "ClientAssigned": _partitions_given,
     "ClientAssignmentMade": _assigned,
     "ClientConfigured": _configured,
     "ClientSubscribed": _subscribed,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from models.events import Event
-from models.kafka.partitions.event_fields import named_nodes, nodes_field, partition_name, word_field
+from models.events import Event, partition_name
+from models.kafka.partitions.event_fields import named_nodes, nodes_field, word_field
 from models.kafka.partitions.leaderships import (
     history_of,
     note_unclean_setting,

@@ -94,16 +94,6 @@ def named_nodes(event: Event) -> Nodes:
     return (*(nodes_field(event, "brokers") or ()), *(() if broker is None else (broker,)))
 
 
-PARTITION_DIGITS_MAX = 9
-"""Maximum digits of a partition number, which is a 32-bit integer."""
-
-
-def partition_name(name: str) -> tuple[str, int] | None:
-    """Topic and number of a name such as `topic-3`, else None."""
-    topic, dash, number = name.strip().rpartition("-")
-    return (topic, int(number)) if dash and number.isdecimal() and len(number) <= PARTITION_DIGITS_MAX else None
-
-
 def number_field(event: Event, name: str) -> int | None:
     """An integer field, None if it is missing."""
     value = event.fields.get(name)

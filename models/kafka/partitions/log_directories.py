@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from models.events import Event
-from models.kafka.partitions.event_fields import named_nodes, partition_name, word_field
+from models.events import Event, partition_name
+from models.kafka.partitions.event_fields import named_nodes, word_field
 from models.kafka.partitions.partition_state import PartitionState
 
 

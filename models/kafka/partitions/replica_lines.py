@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from models.events import Event
-from models.kafka.partitions.event_fields import OFFSETS_TOPIC, fetchers_field, nodes_field, number_field, partition_name, word_field
+from models.events import Event, partition_name
+from models.kafka.partitions.event_fields import OFFSETS_TOPIC, fetchers_field, nodes_field, number_field, word_field
 from models.kafka.partitions.leaderships import (
     history_of,
     note_unclean_setting,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from models import weights
@@ -653,6 +655,24 @@ def test_a_follow_up_behind_another_ones_rejoin_may_be_a_change_that_all_make(re
 
     weight = weights.FOLLOWUP_COOPERATIVE if is_sure else weights.FOLLOWUP
     assert shares(rebalance)[Cause.COOPERATIVE_FOLLOWUP] == round(weight.value, 6)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "follows"),
+    [((2, 3), (3, 3), True), ((2, 2), (2, 3), False), ((3, 2), (2, 2), False), ((None, 3), (3, 3), False), ((2, None), (None, 3), False)],
+    ids=["one came before", "one came with it", "one went", "unknown before", "unknown after"],
+)
+def test_a_member_rejoins_again_for_those_that_came_with_its_last_step(
+    first: tuple[int | None, int | None], then: tuple[int | None, int | None], follows: bool
+) -> None:
+    """Step by step its partitions go to others; if nobody came, it has nothing left to give up."""
+    began = started(-SECOND, reason_id="leader_rejoin", reason_member_id="A")
+    previous = replace(before(started=began), previous_ended_at=NOW - SECOND - 9, members_before=first[0], members_after=first[1])
+    counts = {"members_before": then[0], "members_after": then[1]}
+    members = [RosterMember("A", client_id="a")]
+    rebalance = rejoin(assignors={4: "cooperative-sticky"}, previous=previous, previous_ended_at=NOW - 9, members=members, **counts)  # type: ignore[arg-type]
+
+    assert (Cause.COOPERATIVE_FOLLOWUP in shares(rebalance)) is follows
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,13 @@ def test_a_partition_below_the_highest_is_somebodys(of_a: tuple[str, ...], of_b:
     assert taking(gaps_in_assignment, context(*actions, **RANGE)) == (actions if gap else [])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("last", "gap"), [({}, False), ({"x": 1}, False), ({"x": 2}, True), ({"y": 2}, False)])
+def test_a_partition_that_anybody_had_is_somebodys(last: dict[str, int], gap: bool) -> None:
+    actions = [assigned("a", "x-0"), assigned("b", "x-1")]
+
+    assert bool(taking(gaps_in_assignment, context(*actions, **RANGE, last_partitions=last))) is gap  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("values", "gap"),
     [
