@@ -98,13 +98,13 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
         return False
     if _may_have_failed(context, trigger):
         return True
-    if _have_all_logs(context):
-        return False
-    is_alone = (window.outcome == "empty" or window.joined is None) and len(members.before) < 2
-    if trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context.phase, members, context.known):
-        return True
     is_soon = trigger.at - context.phase.previous_end <= HEARD_US
-    return trigger.kind is ActionKind.LEAVE and is_soon  # no heartbeat would have told of an earlier join yet
+    leaves_soon = trigger.kind is ActionKind.LEAVE and is_soon  # no heartbeat would have told of an earlier join yet
+    if _have_all_logs(context):
+        return leaves_soon and _do_others_act(context.phase, members, context.known)
+    is_alone = (window.outcome == "empty" or window.joined is None) and len(members.before) < 2
+    is_doubtful = trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or leaves_soon
+    return is_doubtful or _do_others_act(context.phase, members, context.known)
 
 
 def _may_have_failed(context: RebalanceContext, trigger: MemberAction) -> bool:
@@ -128,7 +128,8 @@ def _have_unlogged_stayed(context: RebalanceContext) -> bool:
     """Whether all that have no log are in both generations, under the same id."""
     members, clients = context.members, context.known.clients
     unlogged = {*members.before, *members.after} - clients
-    return _are_all_known(context) and all(members.before.get(actor) == members.after.get(actor) is not None for actor in unlogged)
+    have_stayed = all(members.before.get(actor) == members.after.get(actor) is not None for actor in unlogged)
+    return bool(unlogged) and have_stayed and _are_all_known(context)
 
 
 def _has_one_vanished(phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers) -> bool:

@@ -90,7 +90,7 @@ class DepartedMembers:
         The Java consumer waits for the answer, which it logs at DEBUG, as it does its end. At all levels it logs that it
         waited in vain, or that the connection ended (AbstractCoordinator.java, close; LeaveGroupResponseHandler).
         """
-        if leave.event.witness is not Witness.CLIENT:
+        if leave.event.witness is not Witness.CLIENT or self._is_followed_by_coordinator(leave):
             return 0.0
         if any(self._while_closing(leave, ActionKind.LEAVE_UNANSWERED)):
             return weights.LEFT_UNANSWERED.value
@@ -102,6 +102,12 @@ class DepartedMembers:
         if not losses:
             return 0.0
         return (weights.LEFT_PERHAPS_UNANSWERED if joins and joins[0].at < losses[0].at else weights.LEFT_UNANSWERED).value
+
+    def _is_followed_by_coordinator(self, leave: MemberAction) -> bool:
+        """Whether the coordinator's own line tells of a rebalance at once."""
+        started = self.phase.window.started
+        at_once = -CLOCK_TOLERANCE_US <= self.phase.start - leave.at <= CLOCK_TOLERANCE_US
+        return at_once and started is not None and started.witness is Witness.COORDINATOR
 
     def _while_closing(self, leave: MemberAction, *kinds: ActionKind) -> list[MemberAction]:
         """What a member that leaves does until it is closed."""

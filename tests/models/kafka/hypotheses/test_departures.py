@@ -16,7 +16,7 @@ from models.kafka.hypotheses.last_polls import COMMIT_RHYTHM_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import RosterMember
-from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context
+from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context, started
 from tests.models.kafka.reconstruction.lines import line
 
 K = ActionKind
@@ -163,6 +163,7 @@ def closed(at: int, who: str = "a", message: str = CLOSED_AT_DEBUG) -> MemberAct
 CLOSES = by_client(K.LEAVE, why="the consumer is being closed")
 
 
+BY_MEMBERS = {"witness": Witness.CLIENT, "started": replace(started(), witness=Witness.CLIENT)}
 JOINS_AGAIN, LOSES = by_client(K.JOIN, 3), by_client(K.LOST_COORDINATOR, 5)
 
 
@@ -192,14 +193,30 @@ JOINS_AGAIN, LOSES = by_client(K.JOIN, 3), by_client(K.LOST_COORDINATOR, 5)
 def test_who_closes_without_an_answer_to_its_leave_may_have_been_cut_off(
     leave: MemberAction, actions: list[MemberAction], doubt: weights.Prior | None
 ) -> None:
-    found = shares(propose_departure(context(leave, *actions, last=("b",)), leave))
+    found = shares(propose_departure(context(leave, *actions, last=("b",), **BY_MEMBERS), leave))  # type: ignore[arg-type]
 
     assert found.get(Cause.SESSION_TIMEOUT) == (doubt and doubt.value)
 
 
+@pytest.mark.parametrize(
+    ("began_at", "witness", "is_sure"),
+    [
+        (CLOCK_TOLERANCE_US, Witness.COORDINATOR, True),
+        (-CLOCK_TOLERANCE_US, Witness.COORDINATOR, True),
+        (CLOCK_TOLERANCE_US + 1, Witness.COORDINATOR, False),
+        (0, Witness.CLIENT, False),
+    ],
+)
+def test_a_leave_without_an_answer_came_if_the_coordinator_began_at_once(began_at: int, witness: Witness, is_sure: bool) -> None:
+    began = replace(started(began_at), witness=witness)
+    found = propose_departure(context(CLOSES, LOSES, started=began, witness=witness, last=("b",)), CLOSES)
+
+    assert (Cause.SESSION_TIMEOUT not in shares(found)) is is_sure
+
+
 def test_a_leave_without_an_answer_keeps_its_reason() -> None:
     leave = by_client(K.LEAVE, why="consumer poll timeout has expired.")
-    found = shares(propose_departure(context(leave, closed(5), last=("b",)), leave))
+    found = shares(propose_departure(context(leave, closed(5), last=("b",), **BY_MEMBERS), leave))  # type: ignore[arg-type]
 
     assert found.keys() == {Cause.SESSION_TIMEOUT, Cause.POLL_TIMEOUT}
 

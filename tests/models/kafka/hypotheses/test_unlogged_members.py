@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from models import weights
+from models.events import Witness
+from models.kafka.hypotheses.ranking import rank
 from models.kafka.hypotheses.unlogged_members import gaps_in_assignment
 from models.kafka.observations.actions import ActionKind, MemberAction
-from tests.models.kafka.hypotheses.contexts import SECOND, by_client, context, taking
+from tests.models.kafka.hypotheses.contexts import NOW, SECOND, before, by_client, context, started, taking
+from tests.models.kafka.reconstruction.lines import line
 
 RANGE = {"assignors": {4: "range"}}
 
@@ -70,3 +76,27 @@ def test_an_assignment_without_partitions_in_its_line_tells_nothing() -> None:
     silent = by_client(ActionKind.ASSIGNED, -99 * SECOND, "b")
 
     assert taking(gaps_in_assignment, context(assigned("a", "x-1"), silent, **RANGE)) == []  # type: ignore[arg-type]
+
+
+CLOSED = by_client(ActionKind.LEAVE, why="the consumer is being closed")
+
+
+@pytest.mark.parametrize(
+    ("others", "joined_at", "is_sure"),
+    [
+        (("a", "b"), -SECOND, False),
+        (("a", "b"), -9 * SECOND, True),
+        (("a",), -SECOND, True),
+    ],
+    ids=["soon", "after a heartbeat", "nobody else"],
+)
+def test_one_without_a_log_that_was_there_before_may_come_as_the_last_member_goes(
+    others: tuple[str, ...], joined_at: int, is_sure: bool
+) -> None:
+    known = {"clients": {"a"}, "tell_joins": {"a"}, "generations": {3: dict.fromkeys(others, "M"), 4: {"a": "A"}}}
+    window = {"witness": Witness.CLIENT, "started": replace(started(), witness=Witness.CLIENT), "outcome": "empty", "joined": None}
+    counts = {"members_before": 1, "members_after": 0}
+    previous = before(joined_at, joined=line("GenerationStarted", NOW + joined_at, node="1", generation=4), ended_at=NOW + joined_at)
+    group = context(CLOSED, previous=previous, previous_joined_at=NOW + joined_at, **known, **window, **counts)
+
+    assert (rank(group).hypotheses[0].probability > weights.SEEN_FIRST.value) is is_sure
