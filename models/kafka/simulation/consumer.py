@@ -328,7 +328,10 @@ class Consumer(Client):
         self.say("closed")
 
     def _send_leave(self, node: int, request: Leave, is_closing: bool) -> None:
-        """Send LeaveGroup; a process that closes waits for the answer, though it is over for all else."""
+        """Send LeaveGroup.
+
+        A process that closes waits for the answer, while it is over for all else.
+        """
         sent_ms, identity, coordinator = self.world.now_ms, self._identity(), self._coordinator()
 
         def lose() -> None:
@@ -351,7 +354,7 @@ class Consumer(Client):
             self._wait_in_vain(lose)
 
     def _wait_in_vain(self, lose: Callable[[], None]) -> None:
-        """Wait until the connection ends or the time for the close is up (AbstractCoordinator.close)."""
+        """Wait until the connection ends, or the time for the close (AbstractCoordinator.close)."""
         left_ms = self.cut_until_ms - self.world.now_ms
         self.world.plan(min(left_ms, CLOSE_TIMEOUT_MS), lose if left_ms <= CLOSE_TIMEOUT_MS else self._give_up_closing)
 
