@@ -37,8 +37,10 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     if action is None and leaves:
         action = min(leaves.values(), key=lambda a: abs(a.at - context.phase.start))
     arrived = _propose_arrived(context, action, leaves)
-    doubt = 0.0 if action is None else context.departures.doubt_of_arrival(action)
-    return _unless_it_was_lost(action, arrived, doubt) if action is not None and doubt else arrived
+    if action is None:
+        return arrived
+    doubt = context.departures.doubt_of_arrival(action, lives_on=arrived[0].cause is Cause.POLL_TIMEOUT)
+    return _unless_it_was_lost(action, arrived, doubt) if doubt else arrived
 
 
 def _propose_arrived(context: RebalanceContext, action: MemberAction | None, leaves: Mapping[str, MemberAction]) -> list[Hypothesis]:

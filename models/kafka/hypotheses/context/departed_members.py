@@ -84,11 +84,12 @@ class DepartedMembers:
         answers = self._while_closing(action, ActionKind.LEAVE_ANSWERED)
         return bool(answers) and bool(answers[0].why)
 
-    def doubt_of_arrival(self, leave: MemberAction) -> float:
+    def doubt_of_arrival(self, leave: MemberAction, *, lives_on: bool) -> float:
         """Probability that a client's leave did not reach the coordinator.
 
-        The Java consumer waits for the answer, which it logs at DEBUG, as it does its end. At all levels it logs that it
-        waited in vain, or that the connection ended (AbstractCoordinator.java, close; LeaveGroupResponseHandler).
+        The Java consumer that closes waits for the answer, which it logs at DEBUG, as it does its end. At all levels it logs that
+        it waited in vain, or that the connection ended (AbstractCoordinator.java, close; LeaveGroupResponseHandler). One that
+        lives on may lose its coordinator later.
         """
         if leave.event.witness is not Witness.CLIENT or self._is_followed_by_coordinator(leave):
             return 0.0
@@ -99,7 +100,7 @@ class DepartedMembers:
         if any(close.event.message == CLOSED_AT_DEBUG for close in self._while_closing(leave, ActionKind.CLOSE)):
             return weights.LEFT_UNANSWERED.value
         losses, joins = self._while_closing(leave, ActionKind.LOST_COORDINATOR), self._while_closing(leave, *JOIN_REQUESTS)
-        if not losses:
+        if not losses or lives_on:
             return 0.0
         return (weights.LEFT_PERHAPS_UNANSWERED if joins and joins[0].at < losses[0].at else weights.LEFT_UNANSWERED).value
 

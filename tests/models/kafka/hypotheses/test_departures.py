@@ -221,6 +221,13 @@ def test_a_leave_without_an_answer_keeps_its_reason() -> None:
     assert found.keys() == {Cause.SESSION_TIMEOUT, Cause.POLL_TIMEOUT}
 
 
+def test_who_polled_late_lives_on_and_may_lose_its_coordinator_later() -> None:
+    leave = by_client(K.LEAVE, why="consumer poll timeout has expired.")
+    found = shares(propose_departure(context(leave, LOSES, last=("b",), **BY_MEMBERS), leave))  # type: ignore[arg-type]
+
+    assert found.keys() == {Cause.POLL_TIMEOUT}
+
+
 @pytest.mark.parametrize(
     ("answer", "went"),
     [(None, True), (by_client(K.LEAVE_ANSWERED, 3), True), (by_client(K.LEAVE_ANSWERED, 3, why="not aware of this member"), False)],
