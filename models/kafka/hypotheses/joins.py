@@ -305,14 +305,16 @@ def had_members(phase: LoggedJoinPhase) -> bool:
 def _has_one_given_up(phase: LoggedJoinPhase) -> bool:
     """Whether a member that had not gone gave up its partitions to join again.
 
-    Who has gone may have left the group empty.
+    Who has gone may have left the group empty, and who got an assignment since has rejoined already.
     """
     since = phase.start - LOOK_BACK_US
     if any(phase.actions_of(ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT, start=since, end=phase.start)):
         return False
     if any(map(is_unknown_as_it_joins, phase.actions_of(ActionKind.JOIN_FAILED, start=since, end=phase.start))):
         return False
-    return any(map(gives_up_some, phase.actions_of(ActionKind.REVOKE, start=since, end=phase.start)))
+    assigned_at = {phase.actor(action): action.at for action in phase.actions_of(ActionKind.ASSIGNED, start=since, end=phase.start)}
+    revocations = filter(gives_up_some, phase.actions_of(ActionKind.REVOKE, start=since, end=phase.start))
+    return any(action.at > assigned_at.get(phase.actor(action), since) for action in revocations)
 
 
 def _ends_as_one_goes(phase: LoggedJoinPhase, arrivals: ArrivedMembers, departures: DepartedMembers) -> bool:

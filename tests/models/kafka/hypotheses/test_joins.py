@@ -367,6 +367,13 @@ def test_who_gave_up_partitions_may_have_gone(kind: ActionKind) -> None:
     assert had_members(context(by_client(K.REVOKE), by_client(kind, -LOOK_BACK_US), **UNKNOWN).phase)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("who", "at", "had"), [("a", -5, False), ("a", -10, True), ("b", -5, True)])
+def test_who_was_assigned_since_gave_up_partitions_for_an_earlier_generation(who: str, at: int, had: bool) -> None:
+    actions = [by_client(K.REVOKE, -9, "a"), by_client(K.ASSIGNED, at, who)]
+
+    assert had_members(context(*actions, **UNKNOWN).phase) is had  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("why", "had"), [("UNKNOWN_MEMBER_ID", False), ("MEMBER_ID_REQUIRED", True), (None, True)])
 def test_who_is_refused_as_unknown_gave_up_partitions_of_a_group_that_may_be_empty(why: str | None, had: bool) -> None:
     assert had_members(context(by_client(K.REVOKE, -2), by_client(K.JOIN_FAILED, -1, why=why), **UNKNOWN).phase) is had  # type: ignore[arg-type]
