@@ -153,7 +153,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
     "Peer": ("doubt_us",),
-    "RequestWindows": ("epochs", "broker", "answered", "unheard", "stored"),
+    "RequestWindows": ("epochs", "broker", "answered", "unheard", "stored", "is_phase_told"),
     "Roster": ("logs",),
     "Sign": ("doubt_us",),
     "StandingCondition": ("longest_us",),

@@ -107,6 +107,8 @@ class RequestWindows:
     """JoinGroups of new members that were taken without an answer, by member id."""
     stored: int | None = None
     """The last stored generation, from which another coordinator goes on."""
+    is_phase_told: bool = False
+    """The coordinator's own last line began a join phase, whose end it will tell, too."""
 
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
@@ -150,6 +152,7 @@ class RequestWindows:
         self.covered_at = max(self.covered_at or 0, event.time_us)
         self.noticed = None
         self.members.gone = {}
+        self.is_phase_told = event.name == "RebalanceStarted" or (self.is_phase_told and event.name not in _AT_GENERATION)
         if event.generation is not None and event.generation != self.generation and event.name in _AT_GENERATION:
             self._stand_at(event.generation, event.time_us)
 
@@ -396,7 +399,7 @@ class RequestWindows:
         leavers = names_field(event, "members") or [event.member_id or ""]
         named = [(who, self.members.leave(who, sign)) for who in leavers if who]
         left = [(who, member) for who, member in named if member is not None]
-        if self._is_covered(sign.at):
+        if self._is_covered(sign.at) or self.is_phase_told:
             for _, member in left:
                 self.members.gone.pop(member, None)
             return
@@ -444,11 +447,8 @@ class RequestWindows:
         at = answered_at(event)
         if self._is_covered(at) or self.generation is None:
             return
-        parked = [
-            answer
-            for answer in (event, *self.pending_events)
-            if answer.name == "JoinGroupCompleted" and int_field(answer, "error_code") == NOT_COORDINATOR
-        ]
+        joins = (answer for answer in (event, *self.pending_events) if answer.name == "JoinGroupCompleted")
+        parked = (answer for answer in joins if int_field(answer, "error_code") == NOT_COORDINATOR)
         arrivals = [RequestSign(handled_at(answer), answer) for answer in parked if has_waited(answer)]
         if max(sign.at for sign in arrivals) < self._since:
             return  # told once for all of them

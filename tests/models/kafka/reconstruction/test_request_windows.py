@@ -600,6 +600,25 @@ def test_the_last_leave_empties_the_group() -> None:
     assert (windows.begins_midway, windows.members.peers, windows.calm_at, windows.noticed) == (False, {}, None, None)
 
 
+@pytest.mark.parametrize(
+    ("told", "empties"),
+    [
+        (("RebalanceStarted",), False),
+        (("RebalanceStarted", "MemberFailed"), False),
+        (("RebalanceStarted", "GenerationStarted"), True),
+        (("MemberAdded",), True),
+    ],
+)
+def test_a_coordinator_that_told_of_a_join_phase_tells_if_it_ends_empty(told: tuple[str, ...], empties: bool) -> None:
+    """Those that wait in it log their request once it is answered."""
+    windows = group("a")
+    windows.members.session_us = 1
+    for number, name in enumerate(told):
+        windows.feed(line(name, NOW + number, generation=4), NOW + number)
+
+    assert ("GroupEmptied" in [name for name, *_ in steps(windows, leave(HOLD_US + 9))]) is empties
+
+
 def test_an_expiry_before_the_last_leave_is_told() -> None:
     windows = group("a", "b")
     windows.members.peers["b"].heard_at = NOW + 7 - SESSION_US
