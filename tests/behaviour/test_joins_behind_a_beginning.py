@@ -53,11 +53,11 @@ def test_a_join_is_no_trigger_if_it_was_sent_later(tmp_path: Path, began: str, a
 @pytest.mark.parametrize("is_assigned", [True, False])
 def test_a_join_is_less_sure_where_no_sync_was_answered(tmp_path: Path, is_assigned: bool) -> None:
     """The coordinator may have stopped waiting for assignments before."""
-    members = {"packer-1": "00:01,000", "packer-2": "00:01,100"}
+    members = {"packer-1": ("00:01,000", 0), "packer-2": ("00:01,100", 1)}
     generation = "Generation{generationId=%s, memberId='%s-8c1f6f6e-95a1-4f0e-a0c6-4b1f3f0d2b5a', protocol='range'}"
     joined = f"Successfully joined group with generation {generation}"
-    for who, time in members.items():
-        assigned = MEMBER % ("00:05,010", who, "Setting newly assigned partitions [crates-0]", "ConsumerCoordinator")
+    for who, (time, partition) in members.items():
+        assigned = MEMBER % ("00:05,010", who, f"Setting newly assigned partitions [crates-{partition}]", "ConsumerCoordinator")
         lines = [
             MEMBER % (time, who, "(Re-)joining group", "AbstractCoordinator"),
             MEMBER % ("00:04,900", who, joined % (1, who), "AbstractCoordinator"),

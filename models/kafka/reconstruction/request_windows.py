@@ -108,7 +108,7 @@ class RequestWindows:
     stored: int | None = None
     """The last stored generation, from which another coordinator goes on."""
     is_phase_told: bool = False
-    """The coordinator's own last line began a join phase, whose end it will tell, too."""
+    """The coordinator's own last line began a join phase."""
 
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
