@@ -332,6 +332,7 @@ def _rejoins_unasked(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str |
         if later.kind is ActionKind.LOST_COORDINATOR or (later.kind is ActionKind.START and searches):
             searches = later.kind is ActionKind.LOST_COORDINATOR
             continue  # the same process looks for a coordinator that is gone
+        searches = searches and later.kind is not ActionKind.SUBSCRIBE  # a new process subscribes before it looks
         if later.kind is ActionKind.CLOSE:
             return True  # close() leaves and is done: this one came too late to be what left
         if later.kind is ActionKind.START:

@@ -124,6 +124,8 @@ def test_who_commits_after_its_leave_was_not_closed(at: int, actor: str, commits
         ([by_client(K.CLOSE, -LOOK_BACK_US - 1, "b"), by_client(K.START, 5)], False),
         ([by_client(K.LOST_COORDINATOR, 4), by_client(K.START, 5), by_client(K.JOIN, 6)], True),
         ([by_client(K.LOST_COORDINATOR, 4), by_client(K.START, 5), by_client(K.START, 6), by_client(K.JOIN, 7)], False),
+        ([by_client(K.LOST_COORDINATOR, 3), by_client(K.SUBSCRIBE, 4), by_client(K.START, 5), by_client(K.JOIN, 6)], False),
+        ([by_client(K.SUBSCRIBE, 3), by_client(K.LOST_COORDINATOR, 4), by_client(K.START, 5), by_client(K.JOIN, 6)], True),
     ],
 )
 def test_a_process_that_joins_again_unasked_polled_late(actions: list[MemberAction], unasked: bool) -> None:
