@@ -333,8 +333,10 @@ def _rejoins_unasked(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str |
             searches = later.kind is ActionKind.LOST_COORDINATOR
             continue  # the same process looks for a coordinator that is gone
         searches = searches and later.kind is not ActionKind.SUBSCRIBE  # a new process subscribes before it looks
+        if later.kind is ActionKind.LEAVE_UNANSWERED:
+            return False
         if later.kind is ActionKind.CLOSE:
-            return True  # close() leaves and is done: this one came too late to be what left
+            return not searches  # close() leaves and is done, unless its answer is lost: else it came too late to be what left
         if later.kind is ActionKind.START:
             return any(action.kind is ActionKind.CLOSE and phase.actor(action) == actor for action in phase.actions)
         if later.kind is ActionKind.UNSUBSCRIBE:

@@ -119,6 +119,8 @@ def test_who_commits_after_its_leave_was_not_closed(at: int, actor: str, commits
         ([by_client(K.CLOSE, -LOOK_BACK_US - 1), by_client(K.JOIN, 6)], True),
         ([by_client(K.CLOSE, LOOK_BACK_US)], False),
         ([by_client(K.CLOSE, LOOK_BACK_US + 1)], True),
+        ([by_client(K.LOST_COORDINATOR, LOOK_BACK_US), by_client(K.CLOSE, LOOK_BACK_US + 1)], False),
+        ([by_client(K.LEAVE_UNANSWERED, LOOK_BACK_US), by_client(K.CLOSE, LOOK_BACK_US + 1)], False),
         ([by_client(K.START, 5), by_client(K.JOIN, 6)], False),
         ([by_client(K.CLOSE, -LOOK_BACK_US - 1), by_client(K.START, 5)], True),
         ([by_client(K.CLOSE, -LOOK_BACK_US - 1, "b"), by_client(K.START, 5)], False),
