@@ -103,6 +103,7 @@ APPEARED = Shares(
     {Cause.MEMBER_JOIN: 0.9, Cause.MEMBER_RESTART: 0.06}, "assumed: a new member, and none that went; no line tells of its request"
 )
 APPEARED_AND_SILENT = Shares({Cause.MEMBER_JOIN: 0.45, Cause.SESSION_TIMEOUT: 0.3, Cause.MEMBER_LEAVE: 0.2}, "assumed: one went, too")
+APPEARED_AS_ONE_LEFT_UNLOGGED = Shares({Cause.MEMBER_JOIN: 0.5, Cause.MEMBER_LEAVE: 0.45}, "assumed: either may have been first")
 WORKER_LOST = Shares(
     {Cause.SESSION_TIMEOUT: 0.5, Cause.MEMBER_LEAVE: 0.45},
     "a new delay in the assignment (IncrementalCooperativeAssignor.handleLostAssignments): a worker went; shares: assumed",

@@ -82,6 +82,10 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
     if silent or _may_follow_one_unlogged(context):
         of = {Cause.MEMBER_JOIN: actions}
         return [Hypothesis(c, share, of.get(c, silent), EARLIER_LINES) for c, share in weights.APPEARED_AND_SILENT.of.items()]
+    left = [] if context.known.leaves_logged else _unawaited(context.phase, context.departures)
+    if left:
+        of = {Cause.MEMBER_JOIN: actions, Cause.MEMBER_LEAVE: left}
+        return [Hypothesis(c, share, of[c], EARLIER_LINES) for c, share in weights.APPEARED_AS_ONE_LEFT_UNLOGGED.of.items()]
     has_reason = bool(reason_id_in(context.window.started) or (action and action.at >= context.phase.start - PROMPT_US))
     twice = bool(context.known.clients or context.known.has_requests)
     basis = (weights.JOIN_UNTOLD if not has_reason else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
@@ -133,14 +137,19 @@ def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[M
 
     None was waited for, as one whose session still runs is (DelayedJoin), and none shows a sign of life for as long as a session lasts.
     """
+    since, until = phase.start - GROUP_MIN_SESSION_US, phase.window.open_until or phase.start
+    alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US} - departures.told_unknown.keys()
+    return [departure for departure in _unawaited(phase, departures) if phase.actor(departure) not in alive]
+
+
+def _unawaited(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:
+    """Members that are gone unlogged, by members' logs alone, and that nobody waited for."""
     until = phase.window.open_until
     if phase.window.witness is not Witness.CLIENT or until is None:
         return []
     if until - phase.start > HEARD_US and not _ends_with_late_heartbeat(phase, until):
         return []
-    since = phase.start - GROUP_MIN_SESSION_US
-    alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US} - departures.told_unknown.keys()
-    return [departure for departure in departures.inferred if phase.actor(departure) not in alive]
+    return departures.inferred
 
 
 def _ends_with_late_heartbeat(phase: LoggedJoinPhase, until: int) -> bool:

@@ -480,6 +480,30 @@ def test_whom_the_coordinator_knows_no_more_expired_before(told: K, at: int, sha
     assert shares[Cause.SESSION_TIMEOUT] == share[Cause.SESSION_TIMEOUT]
 
 
+@pytest.mark.parametrize(
+    ("sign", "are_told", "share"),
+    [
+        (-5 * SECOND, False, weights.APPEARED_AS_ONE_LEFT_UNLOGGED),
+        (-9 * SECOND, False, weights.APPEARED_AND_SILENT),
+        (-5 * SECOND, True, None),
+    ],
+    ids=["alive just before", "silent", "leaves are logged"],
+)
+def test_one_may_have_left_unlogged_before_another_joined(sign: int, are_told: bool, share: weights.Shares | None) -> None:
+    """Nobody waited for it, so that it was gone before or soon after."""
+    known = {
+        "witness": Witness.CLIENT,
+        "clients": {"a", "b", "c"},
+        "tell_joins": {"a", "b", "c"},
+        "leaves_logged": are_told,
+        "joined": line("GenerationStarted", NOW + HEARD_US, node="1", generation=5),
+    }
+    ranking = rank(context(by_client(K.JOIN, 0, "c"), by_client(K.REVOKE, sign, "b"), first="ab", last="ac", **known))
+
+    shares = {each.cause: each.probability for each in ranking.hypotheses}
+    assert shares[Cause.MEMBER_JOIN] > 0.9 if share is None else shares == dict(share.of)
+
+
 # -- one moment ----------------------------------------------------------------------------------------------------
 
 
