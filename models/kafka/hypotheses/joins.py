@@ -137,9 +137,12 @@ def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[M
 
     None was waited for, as one whose session still runs is (DelayedJoin), and none shows a sign of life for as long as a session lasts.
     """
+    gone = _unawaited(phase, departures)
+    if not gone:
+        return []
     since, until = phase.start - GROUP_MIN_SESSION_US, phase.window.open_until or phase.start
     alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US} - departures.told_unknown.keys()
-    return [departure for departure in _unawaited(phase, departures) if phase.actor(departure) not in alive]
+    return [departure for departure in gone if phase.actor(departure) not in alive]
 
 
 def _unawaited(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:
