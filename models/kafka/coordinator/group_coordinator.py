@@ -26,13 +26,14 @@ from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as 
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.protocol.requests import Join, Request
+from models.kafka.coordinator.protocol.requests import Heartbeat, Join, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.choices import Choices
+from models.kafka.coordinator.runtime.offsets import TopicPartition
 from models.kafka.coordinator.runtime.offsets_log import Log
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome
-from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.coordinator.runtime.timers import Session, TimerKind
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, broker_defaults
 
 Groups = Mapping[str, Group | ConsumerGroup | SimpleGroup]
@@ -119,6 +120,14 @@ class BothCoordinator:
         if isinstance(request, Join) and isinstance(group, ConsumerGroup) and not group.members:
             return self._handed_over(group, request)
         return self._merged(self.modern.handle(request))
+
+    def session_to_renew(self, request: Heartbeat) -> Session | None:
+        """The session that a classic heartbeat renews, None if it may do anything else."""
+        return None if request.group in self.modern.groups else self.classic.session_to_renew(request)
+
+    def put_offsets(self, group: str, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
+        """Apply a commit to a classic group that did nothing else, at the time of its arrival."""
+        self.classic.put_offsets(group, offsets, at_ms)
 
     def _unreached(self, request: Request) -> Error | None:
         """Error that a request gets without looking at its group."""

@@ -191,17 +191,20 @@ class Client(ABC):
         Responses to an earlier attempt, or during a cut, are dropped. With `only_refusals`, one without an error is
         not worth a step of the simulation.
         """
-        attempt, sent_ms = self.attempt, self.world.now_ms
-        if sent_ms < self.cut_until_ms or self.node is None:
-            return
-        flight = Flight(
+        if self.world.now_ms >= self.cut_until_ms and self.node is not None:
+            self.cluster.send(self.node, self.flight(request, self.attempt, receive, lost, only_refusals=only_refusals))
+
+    def flight(
+        self, request: Request, attempt: int, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False
+    ) -> Flight:
+        """A request of an attempt; those of an earlier one get no response."""
+        return Flight(
             request,
             self.name,
             lambda response: self.later(0, lambda: self._receive(attempt, lambda: receive(response))),
             lambda: self.later(0, lambda: self._receive(attempt, lambda: self._lost(lost))),
             only_refusals,
         )
-        self.cluster.send(self.node, flight)
 
     def _receive(self, attempt: int, action: Callable[[], None]) -> None:
         if attempt == self.attempt and self.world.now_ms >= self.cut_until_ms:

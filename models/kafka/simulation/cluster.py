@@ -12,8 +12,9 @@ from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.settings import MigrationPolicy
 from models.kafka.coordinator.group_coordinator import BothCoordinator
-from models.kafka.coordinator.protocol.errors import NO_ERROR
-from models.kafka.coordinator.protocol.requests import Request
+from models.kafka.coordinator.protocol.embedded_consumer import Partition
+from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
+from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Request
 from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition
 from models.kafka.coordinator.runtime.version_policy import Policy, broker_defaults
@@ -26,6 +27,8 @@ LATENCY_MS = (1, 3)
 """Travel time of a request or response."""
 LOADING_MS = (20, 120)
 NOBODY = 0
+_RENEWALS = (Heartbeat, Commit)
+"""Requests that renew a session and, unless the coordinator says so, change nothing else."""
 
 AnyCoordinator = Coordinator | BothCoordinator
 """BothCoordinator is used since 4.0."""
@@ -58,6 +61,22 @@ class GroupCoordinatorSeat:
     node: int
     epoch: int = 0
     flights: dict[int, Flight] = field(default_factory=dict)
+    changes: int = 0
+    """Counts what may have changed more than sessions and offsets."""
+    renewed_ms: int = 0
+    """Arrival of the last request that only renewed a session."""
+    commits: dict[tuple[Partition, ...], tuple[int, int]] = field(default_factory=dict)
+    """Offset and arrival of the last commit of partitions by such a request."""
+
+    def take_in(self) -> None:
+        """Make the coordinator's clock and offsets what such requests made them."""
+        coordinator = self.coordinator
+        if self.renewed_ms > coordinator.now_ms:
+            coordinator.advance(self.renewed_ms - coordinator.now_ms)
+        if self.commits:
+            for partitions, (offset, arrived_ms) in self.commits.items():
+                coordinator.put_offsets(self.group, dict.fromkeys(partitions, offset), arrived_ms)
+            self.commits.clear()
 
 
 WatchChange = Callable[[StateTransition | LoggedChange], None]
@@ -83,7 +102,7 @@ class Cluster:
     seats: dict[str, GroupCoordinatorSeat] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
     _requests: int = 0
-    _no_timer_before_ms: int = 0
+    no_timer_before_ms: int = 0
     """Time before which no timer is due.
 
     It may be too early, but never too late.
@@ -129,19 +148,19 @@ class Cluster:
 
         Without `until_ms` any deadline counts.
         """
-        if until_ms is not None and until_ms < self._no_timer_before_ms:
+        if until_ms is not None and until_ms < self.no_timer_before_ms:
             return None  # the usual answer: deadlines are looked for only when one may have come
         due_ms = self.next_ms()
         if due_ms is None:
             return None
-        self._no_timer_before_ms = due_ms
+        self.no_timer_before_ms = due_ms
         return due_ms if until_ms is None or due_ms <= until_ms else None
 
     def note_timers(self, coordinator: AnyCoordinator) -> None:
         """Note how early a timer may be due, after one may have been set."""
         at_ms = coordinator.not_before_ms()
-        if at_ms is not None and at_ms < self._no_timer_before_ms:
-            self._no_timer_before_ms = at_ms
+        if at_ms is not None and at_ms < self.no_timer_before_ms:
+            self.no_timer_before_ms = at_ms
 
     def advance(self, now_ms: int) -> None:
         """Fire the coordinators' timers that are due by `now_ms`."""
@@ -151,8 +170,10 @@ class Cluster:
                 self._catch_up(seat, now_ms)
 
     def _catch_up(self, seat: GroupCoordinatorSeat, now_ms: int) -> None:
+        seat.take_in()
         outcome = seat.coordinator.advance(now_ms - seat.coordinator.now_ms)
         if outcome is not NO_OUTCOME:
+            seat.changes += 1
             self.settle(seat, outcome)
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
@@ -177,16 +198,26 @@ class Cluster:
         if response.error is not NO_ERROR or not flight.only_refusals:
             self.world.plan(after_ms, lambda: flight.receive(response))
 
+    def fail_writes(self, group: str, error: Error) -> None:
+        """Let writes of a group's coordinator fail with an error; NONE ends that."""
+        seat = self._changing(group)
+        seat.coordinator.fail_writes(error)
+
     def hold_writes(self, group: str) -> None:
         """Leave writes of a group's coordinator unconfirmed by replicas."""
-        self._catch_up(self.seats[group], self.world.now_ms)
-        self.seats[group].coordinator.hold_writes()
+        self._changing(group).coordinator.hold_writes()
 
     def settle_writes(self, group: str) -> None:
         """Confirm all pending writes of a group's coordinator."""
+        seat = self._changing(group)
+        self.settle(seat, seat.coordinator.settle_writes())
+
+    def _changing(self, group: str) -> GroupCoordinatorSeat:
+        """A group's seat, which is about to change."""
         seat = self.seats[group]
         self._catch_up(seat, self.world.now_ms)
-        self.settle(seat, seat.coordinator.settle_writes())
+        seat.changes += 1
+        return seat
 
     # -- requests ----------------------------------------------------------------------------------------------
 
@@ -202,9 +233,10 @@ class Cluster:
 
     def send(self, node: int, flight: Flight) -> None:
         """Send a request to a broker; it arrives after a delay."""
-        self.world.plan(self.world.between(*LATENCY_MS), lambda: self._arrive(node, flight))
+        self.world.plan(self.world.between(*LATENCY_MS), lambda: self.arrive(node, flight))
 
-    def _arrive(self, node: int, flight: Flight) -> None:
+    def arrive(self, node: int, flight: Flight) -> None:
+        """Handle a request, unless its broker is down or no longer the coordinator."""
         if node not in self.up:
             flight.lost()
             return
@@ -217,7 +249,10 @@ class Cluster:
         self._catch_up(seat, now_ms)
         self.arrived(seat, request, now_ms)
         seat.flights[request.request_id] = flight
-        self.settle(seat, seat.coordinator.handle(request))
+        outcome = seat.coordinator.handle(request)
+        if outcome.changes or not isinstance(request, _RENEWALS):
+            seat.changes += 1
+        self.settle(seat, outcome)
 
     def _refuse(self, node: int, flight: Flight) -> None:
         """Answer as a broker that isn't the group's coordinator."""
@@ -239,6 +274,8 @@ class Cluster:
         self.topics[topic] = before + count
         for seat in self.seats.values():
             if isinstance(seat.coordinator, BothCoordinator):
+                seat.take_in()
+                seat.changes += 1
                 self.settle(seat, seat.coordinator.set_topic(topic, before + count))
         if not self.policy.is_java:
             node = min(self.up)
@@ -255,6 +292,8 @@ class Cluster:
         """Crash a broker; others take over once the controller notices."""
         self.up.discard(node)
         for seat in self._seats_of(node):
+            seat.take_in()
+            seat.changes += 1
             seat.node = NOBODY
             seat.coordinator.unload()
             self.lost(seat.group)
@@ -308,11 +347,13 @@ class Cluster:
         epochs = {"coordinator_epoch": text, "_epoch": text}
         for message in RESIGNING[self.policy.is_java]:
             self.world.say(seat.node, message, **where, **epochs)
+        seat.changes += 1
         self.settle(seat, seat.coordinator.unload())
         self.world.say(seat.node, UNLOADED[self.policy.is_java], **where, **epochs, **counts)
 
     def _take_over(self, seat: GroupCoordinatorSeat, node: int) -> None:
         seat.node = node
+        seat.changes += 1
         seat.epoch += 1
         seat.coordinator = self._coordinator(seat.coordinator)
         self.note_timers(seat.coordinator)
@@ -327,6 +368,7 @@ class Cluster:
         if seat.coordinator is not coordinator or seat.node == NOBODY:
             return  # the partition was lost again during the load
         self._catch_up(seat, self.world.now_ms)
+        seat.changes += 1
         self.world.say(seat.node, LOADED[self.policy.is_java], **where, duration_ms=loading_ms)
         self.settle(seat, coordinator.load())
 

@@ -21,6 +21,7 @@ from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.assignment import cooperative_sticky_assignment, owned_partitions, range_assignment
 from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
 from models.kafka.simulation.cluster import Flight
+from models.kafka.simulation.contacts import RepeatedContact
 from models.kafka.simulation.scenario import COOPERATIVE
 
 # Looked up more quickly as names of the module (see `group_states`).
@@ -271,8 +272,16 @@ class Consumer(Client):
 
     def _keep_contact(self, attempt: int) -> None:
         """Begin to send heartbeats and commits."""
-        self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
-        self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
+        self._beat_later(attempt)
+        self._commit_later(attempt)
+
+    def _beat_later(self, attempt: int) -> None:
+        interval_ms = self.plan.heartbeat_ms
+        self.world.plan(interval_ms, RepeatedContact(self, self.life, lambda: self._beat_on(attempt), attempt, interval_ms, self._beaten))
+
+    def _commit_later(self, attempt: int) -> None:
+        interval_ms = self.plan.commit_ms
+        self.world.plan(interval_ms, RepeatedContact(self, self.life, lambda: self._commit_on(attempt), attempt, interval_ms))
 
     def _beat_on(self, attempt: int) -> None:
         if attempt != self.attempt or self.phase is not _STABLE:
@@ -282,7 +291,7 @@ class Consumer(Client):
         if self.node is not None:
             request = Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance)
             self._send(request, self._beaten, lambda: None, only_refusals=True)
-        self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
+        self._beat_later(attempt)
 
     def _beaten(self, response: Response) -> None:
         error = response.error
@@ -306,7 +315,7 @@ class Consumer(Client):
             offsets = dict.fromkeys(self.owned, self.world.now_ms)
             request = Commit(self.cluster.number(), self.plan.name, offsets, self.member, self.generation, self.instance)
             self._send(request, lambda _: None, lambda: None, only_refusals=True)
-        self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
+        self._commit_later(attempt)
 
     def _reset(self, why: str) -> None:
         """Give up member id and generation (resetStateAndGeneration)."""

@@ -168,8 +168,8 @@ def store_failure(simulation: ScenarioRun, fault: InjectedFault, group: GroupPla
     if simulation.cluster.policy.is_java:  # CoordinatorPartitionWriter.append: acks=1; Partition.maybeIncrementLeaderHW: not under min ISR
         slow_replicas(simulation, fault, group)
         return
-    simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
-    simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(NO_ERROR))
+    simulation.cluster.fail_writes(group.name, Error.NOT_ENOUGH_REPLICAS)
+    simulation.world.plan(fault.for_ms, lambda: simulation.cluster.fail_writes(group.name, NO_ERROR))
 
 
 def slow_replicas(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:

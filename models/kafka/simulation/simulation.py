@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from models.kafka.coordinator.runtime.version_policy import parse_version, policy_for
 from models.kafka.simulation.client import Client
-from models.kafka.simulation.cluster import Cluster
+from models.kafka.simulation.cluster import LATENCY_MS, Cluster
 from models.kafka.simulation.consumer import Consumer
+from models.kafka.simulation.contacts import RenewalArrival, RepeatedContact
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario, ScenarioError
@@ -74,6 +75,9 @@ class Simulation:
     def run(self) -> Iterator[Happening]:
         """Yield log lines and served requests in order of time."""
         while True:
+            if not self.tells_requests:
+                before_ms = min(self.cluster.no_timer_before_ms, self.scenario.duration_ms + 1)
+                self.world.renew_sessions(RepeatedContact, RenewalArrival, before_ms, LATENCY_MS)
             events_ms = self.world.next_ms()
             timers_ms = self.cluster.due_by(events_ms)  # at the same time, timers come first
             now_ms = events_ms if timers_ms is None else timers_ms

@@ -8,7 +8,7 @@ import random
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
@@ -41,6 +41,22 @@ Happening = WrittenLine | ServedRequest
 TimedAction = Callable[[], None]
 
 
+class Contact(Protocol):
+    """A planned request that repeats itself, and that may turn out to renew a session only."""
+
+    every_ms: int
+
+    def sends_renewal(self, at_ms: int, /) -> TimedAction | None:
+        """Send the request if it now renews a session and does nothing else that is seen; returns its arrival."""
+
+
+class Arrival(Protocol):
+    """The arrival of such a request."""
+
+    def renews(self, at_ms: int, /) -> bool:
+        """Renew the session if it is still that; returns False otherwise, and changes nothing."""
+
+
 @dataclass(slots=True)
 class World:
     """Clock, random numbers and planned events.
@@ -52,7 +68,7 @@ class World:
     now_ms: int = 0
     dice: random.Random = field(init=False)
     happened: list[Happening] = field(default_factory=list)
-    _due: list[tuple[int, int, TimedAction]] = field(default_factory=list)
+    _due: list[tuple[int, int, Any]] = field(default_factory=list)
     _planned: int = 0
 
     def __post_init__(self) -> None:
@@ -71,6 +87,35 @@ class World:
         """Run the next event."""
         self.now_ms, _, action = heapq.heappop(self._due)
         action()
+
+    def renew_sessions(self, contacts: type[Contact], arrivals: type[Arrival], before_ms: int, delays_ms: tuple[int, int]) -> None:
+        """Carry out contacts that renew sessions only, until there is anything else or it is `before_ms`.
+
+        It comes to the same as one event for each step: delays are drawn in the same order, and ties broken.
+        """
+        due, draw, (low_ms, high_ms) = self._due, self.dice.getrandbits, delays_ms
+        width = high_ms - low_ms + 1
+        bits = width.bit_length()
+        while due:
+            at_ms, _, action = due[0]
+            if at_ms >= before_ms:
+                return
+            if action.__class__ is contacts:
+                arrival = action.sends_renewal(at_ms)
+                if arrival is None:
+                    return
+                drawn = draw(bits)  # as `between` does it
+                while drawn >= width:
+                    drawn = draw(bits)
+                self._planned += 2
+                heapq.heapreplace(due, (at_ms + action.every_ms, self._planned, action))
+                heapq.heappush(due, (at_ms + low_ms + drawn, self._planned - 1, arrival))
+            elif action.__class__ is arrivals and action.renews(at_ms):
+                while draw(bits) >= width:  # the delay of the response
+                    pass
+                heapq.heappop(due)
+            else:
+                return
 
     def say(self, source: int | str, message: str, level: str = "INFO", /, **fields: Any) -> None:
         """Write a log line."""

@@ -107,7 +107,7 @@ class QuietCluster(Cluster):
         while True:
             due_ms = world.next_ms()
             # The usual case: no timer comes before the next event.
-            timers_ms = None if due_ms is not None and due_ms < self._no_timer_before_ms else self.due_by(due_ms)
+            timers_ms = None if due_ms is not None and due_ms < self.no_timer_before_ms else self.due_by(due_ms)
             if timers_ms is not None:
                 due_ms = timers_ms
             if due_ms is None or due_ms > until_ms:

@@ -16,18 +16,19 @@ from models.kafka.coordinator.classic.deferred_responses import defer, defer_par
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.join_group import join
 from models.kafka.coordinator.classic.leave_group import leave
-from models.kafka.coordinator.classic.offset_commit import clean_up, commit, delete, fetch, gone_after_ms
+from models.kafka.coordinator.classic.offset_commit import clean_up, commit, delete, fetch, gone_after_ms, put_offsets
 from models.kafka.coordinator.classic.partition_ownership import OWNED, OffsetsLeadership, PartitionRole, load, ownership_error, unload
 from models.kafka.coordinator.classic.rebalance import end_join_step, end_sync_wait, expire_session
 from models.kafka.coordinator.classic.shard import Shard, numbered_ids
-from models.kafka.coordinator.classic.sync_group import heartbeat, sync
+from models.kafka.coordinator.classic.sync_group import heartbeat, session_to_renew, sync
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error, Fault
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
 from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
+from models.kafka.coordinator.runtime.offsets import TopicPartition
 from models.kafka.coordinator.runtime.offsets_log import Log, WriteResults
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, Outcome, firings
-from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
+from models.kafka.coordinator.runtime.timers import Session, Timer, TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, broker_defaults
 
 Handler = Callable[[Shard, Any], None]
@@ -134,6 +135,17 @@ class Coordinator:
                 defer_parked(shard, request) if isinstance(request, Join | Sync) else defer(shard, request, refused)
         self._fire_until(shard.now_ms)
         return shard.outcome()
+
+    def session_to_renew(self, request: Heartbeat) -> Session | None:
+        """The session that a heartbeat renews, None if it may do anything else.
+
+        For simulations, which need not send such heartbeats one by one.
+        """
+        return session_to_renew(self.shard, request) if self.ownership is OWNED else None
+
+    def put_offsets(self, group: str, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
+        """Apply a commit that did nothing else, at the time of its arrival."""
+        put_offsets(self.shard, self.shard.groups[group], offsets, at_ms)
 
     def advance(self, by_ms: int) -> Outcome:
         """Advance the clock and fire each timer at its deadline.

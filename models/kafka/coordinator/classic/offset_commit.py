@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from models.kafka.coordinator.classic.deferred_responses import await_replicas
@@ -78,12 +78,13 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
     Offsets of a transaction stay provisional until it ends. If the write times out, the sender gets an error. In Java the
     offsets still count once replicas have them; in Scala only the next coordinator sees them when it reads the log.
     """
-    keep_ms = request.retention_ms
-    if keep_ms is None and shard.policy.retention is Retention.PER_OFFSET:
-        keep_ms = shard.settings.retention_ms
-    expires_ms = None if keep_ms is None else shard.now_ms + keep_ms
-    values = {place: CommittedOffset(offset, shard.now_ms, expires_ms) for place, offset in request.offsets.items()}
     offsets, producer_id = group.offsets, request.producer_id
+    if producer_id is None and shard.writes.succeed_at_once:
+        put_offsets(shard, group, request.offsets, shard.now_ms, request.retention_ms)
+        shard.refuse(request.request_id, NO_ERROR)
+        return
+    expires_ms = expires_at(shard, shard.now_ms, request.retention_ms)
+    values = {place: CommittedOffset(offset, shard.now_ms, expires_ms) for place, offset in request.offsets.items()}
     offsets.begin(values, producer_id)
 
     def confirmed() -> None:
@@ -108,6 +109,20 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
         shard.refuse(request.request_id, shard.policy.write_errors.offsets.get(error, error))
 
     shard.write(group, written)
+
+
+def expires_at(shard: Shard, at_ms: int, retention_ms: int | None) -> int | None:
+    """End of the retention that the client or an old broker fixes for a commit, else None."""
+    if retention_ms is None and shard.policy.retention is Retention.PER_OFFSET:
+        retention_ms = shard.settings.retention_ms
+    return None if retention_ms is None else at_ms + retention_ms
+
+
+def put_offsets(shard: Shard, group: Group, offsets: Mapping[TopicPartition, int], at_ms: int, retention_ms: int | None = None) -> None:
+    """Apply offsets that were written at a time."""
+    shard.log.end += 1
+    number, expires_ms = shard.log.end, expires_at(shard, at_ms, retention_ms)
+    group.offsets.put({place: CommittedOffset(offset, at_ms, expires_ms, number) for place, offset in offsets.items()})
 
 
 def fetch(shard: Shard, request: Fetch) -> None:

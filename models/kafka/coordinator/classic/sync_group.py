@@ -10,7 +10,7 @@ from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
 from models.kafka.coordinator.protocol.group_states import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE
 from models.kafka.coordinator.protocol.requests import Heartbeat, Sync
 from models.kafka.coordinator.protocol.responses import SyncResponse
-from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.coordinator.runtime.timers import Session, TimerKind
 
 
 def sync(shard: Shard, request: Sync) -> None:
@@ -115,3 +115,19 @@ def heartbeat_error(shard: Shard, group: Group, request: Heartbeat) -> Error:
     if error is NO_ERROR and request.generation != group.generation and not (completing and shard.policy.checks_state_first):
         error = Error.ILLEGAL_GENERATION
     return Error.REBALANCE_IN_PROGRESS if error is NO_ERROR and completing else error
+
+
+def session_to_renew(shard: Shard, request: Heartbeat) -> Session | None:
+    """The session that a heartbeat renews, None if it may do anything else.
+
+    It does nothing else until the coordinator gets another request, an order or a due timer.
+    """
+    group = shard.groups.get(request.group)
+    if group is None or group.state is not STABLE or group.generation != request.generation or not shard.writes.succeed_at_once:
+        return None
+    member, timer = group.members.get(request.member), shard.timers.pending(TimerKind.CLASSIC_SESSION, request.group, request.member)
+    if member is None or timer is None or member.is_excused:
+        return None
+    if request.instance is not None and group.static.get(request.instance) != request.member:
+        return None
+    return Session(timer, member.session_ms)

@@ -82,6 +82,11 @@ class WriteResults:
     _late: list[Callable[[], None]] = field(default_factory=list)
     _count: int = 0
 
+    @property
+    def succeed_at_once(self) -> bool:
+        """Whether replicas confirm each write as soon as it is made."""
+        return not self.is_held and self.error is NO_ERROR
+
     def append(self, timers: Timers, group_id: str, now_ms: int, written: Written) -> None:
         """Write; `written` gets the resulting error."""
         if self.is_held:

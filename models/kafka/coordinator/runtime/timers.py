@@ -59,6 +59,18 @@ class Timer:
     queued_ms: int = -1
 
 
+@dataclass(slots=True, eq=False)
+class Session:
+    """A member's session while nothing but its renewals happens."""
+
+    timer: Timer
+    session_ms: int
+
+    def renew(self, at_ms: int) -> None:
+        """Restart the session at a time, which never goes back."""
+        self.timer.at_ms = at_ms + self.session_ms
+
+
 _Entry = tuple[int, int, str, Any, int, Timer]
 
 
@@ -112,6 +124,10 @@ class Timers:
         """Deadline of one timer, None if it isn't set."""
         timer = self._live.get((kind, group, member))
         return None if timer is None else timer.at_ms
+
+    def pending(self, kind: TimerKind, group: str, member: str) -> Timer | None:
+        """One timer, None if it isn't set."""
+        return self._live.get((kind, group, member))
 
     def next_ms(self) -> int | None:
         """The earliest deadline, None without timers."""

@@ -1,0 +1,102 @@
+"""Heartbeats and commits of members between rebalances.
+
+Most of them renew a session and do nothing else. Where nobody wants to see requests, such contacts are not sent as events of their
+own, which took most of a simulation's time; what happens is the same (`World.renew_sessions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.kafka.coordinator.protocol.embedded_consumer import Partition
+from models.kafka.coordinator.protocol.requests import Commit, Heartbeat
+from models.kafka.coordinator.runtime.timers import Session
+from models.kafka.simulation.client import DelayedAction
+from models.kafka.simulation.cluster import Flight, GroupCoordinatorSeat, Receive
+
+Sender = tuple[str, int, str | None]
+"""Member id, generation and instance id."""
+
+
+@dataclass(slots=True, eq=False)
+class RepeatedContact(DelayedAction):
+    """The next heartbeat or commit of a stable member, which plans the one after it."""
+
+    attempt: int
+    every_ms: int
+    beaten: Receive | None = None
+    """Takes the response to a heartbeat; None for commits."""
+    _seat: GroupCoordinatorSeat = field(init=False)
+    _arrival: RenewalArrival | None = None
+    """The last one, with the session that it renewed."""
+
+    def __post_init__(self) -> None:
+        self._seat = self.client.cluster.seats[self.client.plan.name]
+
+    def sends_renewal(self, at_ms: int) -> RenewalArrival | None:
+        """Send the request if it now renews a session and does nothing else that is seen; returns its arrival."""
+        client = self.client
+        # As long as there is no other attempt, the member is stable in one generation.
+        if client.attempt != self.attempt or client.life != self.life or at_ms < client.paused_until_ms or at_ms < client.cut_until_ms:
+            return None
+        if self.beaten is None and (not client.owned or client.busy_until_ms > at_ms):
+            return None
+        arrival = self._arrival
+        if arrival is None or arrival.changes != self._seat.changes or arrival.node != client.node or arrival.is_under_way:
+            arrival = self._arrival = self._new_arrival()
+            if arrival is None:
+                return None
+        arrival.is_under_way, arrival.sent_ms, arrival.owned = True, at_ms, client.owned
+        return arrival
+
+    def _new_arrival(self) -> RenewalArrival | None:
+        """Ask the coordinator for the session, after anything that may have changed the group."""
+        client, seat = self.client, self._seat
+        node = client.node
+        if node is None or node != seat.node or node not in client.cluster.up:
+            return None
+        sender = (client.member, client.generation, client.instance)
+        session = seat.coordinator.session_to_renew(Heartbeat(0, seat.group, *sender))
+        return None if session is None else RenewalArrival(self, seat, node, session, seat.changes, sender)
+
+    def flight(self, sender: Sender, sent_ms: int, owned: tuple[Partition, ...]) -> Flight:
+        """The request as it was sent at a time; a commit is of these partitions."""
+        client = self.client
+        number, group = client.cluster.number(), client.plan.name
+        if self.beaten is not None:
+            return client.flight(Heartbeat(number, group, *sender), self.attempt, self.beaten, lambda: None, only_refusals=True)
+        request = Commit(number, group, dict.fromkeys(owned, sent_ms), *sender)
+        return client.flight(request, self.attempt, lambda _: None, lambda: None, only_refusals=True)
+
+
+@dataclass(slots=True, eq=False)
+class RenewalArrival:
+    """The arrival of a request that renews a session, unless the group changes first."""
+
+    contact: RepeatedContact
+    seat: GroupCoordinatorSeat
+    node: int
+    session: Session
+    changes: int
+    """Those of the seat when the coordinator was asked for the session."""
+    sender: Sender
+    is_under_way: bool = False
+    sent_ms: int = 0
+    owned: tuple[Partition, ...] = ()
+
+    def renews(self, at_ms: int) -> bool:
+        """Renew the session if it is still that; returns False otherwise, and changes nothing."""
+        seat = self.seat
+        if self.changes != seat.changes:
+            return False
+        self.is_under_way = False
+        self.session.renew(at_ms)
+        seat.renewed_ms = at_ms
+        if self.contact.beaten is None:
+            seat.commits[self.owned] = self.sent_ms, at_ms
+        return True
+
+    def __call__(self) -> None:
+        """Let the request arrive as any other does."""
+        self.is_under_way = False
+        self.contact.client.cluster.arrive(self.node, self.contact.flight(self.sender, self.sent_ms, self.owned))
