@@ -13,7 +13,7 @@ enumerated, up to a limit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,17 @@ ConversionPlan = tuple[tuple[int, str, Any, bool], ...]
 
 For each its index, name (empty if it gives several fields), parser, and True for a column.
 """
+
+
+LinePart = str | tuple[Callable[[Any], str], str]
+"""Words of a line, or how to write a field and its name, which is empty where all fields are needed."""
+
+
+def write(parts: Iterable[LinePart], fields: Mapping[str, Any]) -> str:
+    """The line of these parts with values of fields."""
+    return "".join(
+        [part if part.__class__ is str else part[0](fields[part[1]] if part[1] else fields) for part in parts]  # type: ignore[operator]
+    )
 
 
 class TooManyReadings(Exception):
@@ -292,20 +303,24 @@ class Template:
     # -- writing -------------------------------------------------------------------------------------------
 
     def render(self, fields: Mapping[str, Any]) -> str:
-        """Write the line with these values.
+        """Write the line with these values."""
+        return write(self.parts(fields.keys()), fields)
+
+    def parts(self, given: Collection[str]) -> list[LinePart]:
+        """The line in parts, where these fields are given.
 
         Unreported slots without a value get a filler.
         """
-        parts = [self.literals[0]]
+        parts: list[LinePart] = [self.literals[0]]
         for slot, literal in zip(self.slots, self.literals[1:], strict=True):
             if slot.type.several:
-                parts.append(slot.type.render(fields))
-            elif slot.is_reported or slot.name in fields:
-                parts.append(slot.type.render(fields[slot.name]))
+                parts.append((slot.type.render, ""))
+            elif slot.is_reported or slot.name in given:
+                parts.append((slot.type.render, slot.name))
             else:
                 parts.append(slot.type.filler)
             parts.append(literal)
-        return "".join(parts)
+        return parts
 
     def names(self) -> frozenset[str]:
         """Fields in a match."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parsers.catalogue.entries import Pattern, Prefix
-from parsers.catalogue.templates import Template
+from parsers.catalogue.templates import LinePart, Template, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,12 @@ class Wordings:
 
     def write(self, pattern: Pattern, fields: Mapping[str, Any]) -> str:
         """The line of one wording."""
-        parts = [pattern.template.render(fields)]
-        parts.extend(template.render(fields) for template in self._before(pattern, frozenset(fields)))
-        return "".join(reversed(parts))
+        return write(self.parts(pattern, frozenset(fields)), fields)
+
+    def parts(self, pattern: Pattern, given: frozenset[str]) -> list[LinePart]:
+        """The line of one wording in parts, where these fields are given."""
+        templates = [pattern.template, *self._before(pattern, given)]
+        return [part for template in reversed(templates) for part in template.parts(given)]
 
     def _before(self, pattern: Pattern, given: frozenset[str]) -> Iterator[Template]:
         """The prefixes of a pattern, innermost first.

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -82,6 +83,7 @@ def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_
     return {"lines": logs.lines, "bytes": logs.bytes, "rebalances": truth.rebalances}
 
 
+@lru_cache(maxsize=4096)
 def _file_of(source: int | str) -> str:
     """The log file of a broker or a client's process.
 

@@ -5,14 +5,17 @@ Uses the catalogue's wordings, the logger's name, and log4j's layout.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from models.kafka.coordinator.runtime.version_policy import Policy
 from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import Catalogue, catalogue
 from parsers.catalogue.entries import Pattern
+from parsers.catalogue.templates import LinePart, write
 from parsers.catalogue.wordings import version_key
 
 JAVA_PREFIXES = frozenset({"shard", "runtime", "group", "group_id", "group_equals", "group_member"})
@@ -69,10 +72,22 @@ FILLERS: Mapping[str, Any] = {
     "_hash": 0,
     "reason_error": "NOT_ENOUGH_REPLICAS",
     "operation": "join-group",
+    "_max_size": 0,
+    "_size": 0,
 }
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 """Start of simulated time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """How one wording is written where certain fields are given."""
+
+    constants: Mapping[str, Any]
+    level: str
+    parts: Sequence[LinePart]
+    logger: str
 
 
 class MessageWriter:
@@ -81,25 +96,19 @@ class MessageWriter:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._catalogue: Catalogue = catalogue()
-        self._patterns: dict[tuple[str, frozenset[str]], list[Pattern]] = {}
+        self._forms: dict[tuple[str, tuple[str, ...]], list[LineForm]] = {}
         self._others = OLD_PREFIXES | (SCALA_PREFIXES if policy.is_java else JAVA_PREFIXES)
 
     def line(self, written: WrittenLine) -> str | None:
         """The line of a message, None if the version has no wording for it."""
-        fields = {**FILLERS, **self._defaults(written), **written.fields}
+        fields = {**FILLERS, "_group": written.fields.get("group"), **written.fields}
         if "reason_id" in fields:
             fields["reason"] = self._reason(fields)
-        pattern = self._pattern(written, fields)
-        if pattern is None:
+        form = self._form(written, fields)
+        if form is None:
             return None
-        level = written.level or pattern.level
-        text = self._catalogue.wordings.write(pattern, fields).replace(
-            "[Consumer instanceId=None, ", "[Consumer ", 1
-        )  # prefix of a dynamic member
-        return f"[{stamp(written.at_ms)}] {level} {text} ({self._logger(written.message, pattern)})"
-
-    def _defaults(self, written: WrittenLine) -> Mapping[str, Any]:
-        return {"_group": written.fields.get("group"), "_max_size": 0, "_size": 0}
+        text = write(form.parts, fields).replace("[Consumer instanceId=None, ", "[Consumer ", 1)  # prefix of a dynamic member
+        return f"[{stamp(written.at_ms)}] {written.level or form.level} {text} ({form.logger})"
 
     def _reason(self, fields: Mapping[str, Any]) -> str:
         """The text of a reason: the version's wording with the most known fields."""
@@ -116,24 +125,31 @@ class MessageWriter:
         wanted = [template for template in fitting if template.literals[-1].endswith(".") == bool(ends)] or fitting
         return max(wanted, key=lambda template: len(template.needs())).render(fields)  # the first of equals
 
-    def _pattern(self, written: WrittenLine, fields: Mapping[str, Any]) -> Pattern | None:
+    def _form(self, written: WrittenLine, fields: Mapping[str, Any]) -> LineForm | None:
         """The most specific wording.
 
         Fixed values take precedence over fields; of a client's wordings the one with the given level.
         """
-        message, given = written.message, frozenset(fields)
-        known = self._patterns.get((message, given))
+        key = written.message, tuple(fields)
+        known = self._forms.get(key)
         if known is None:
-            known = [
-                pattern
-                for pattern in self._catalogue.wordings.of(message, self._policy.version)
-                if pattern.prefix not in self._others and self._catalogue.wordings.needs(pattern, given) <= given
-            ]
-            known.sort(key=lambda pattern: (-len(pattern.constants), -len(self._catalogue.wordings.needs(pattern, given))))
-            self._patterns[message, given] = known
-        fitting = [pattern for pattern in known if self._catalogue.wordings.fits(pattern, fields)]
-        of_level = [pattern for pattern in fitting if pattern.level == written.level] if isinstance(written.source, str) else []
+            known = self._forms[key] = self._forms_of(written.message, frozenset(fields))
+        fitting = [form for form in known if all(fields.get(name, value) == value for name, value in form.constants.items())]
+        of_level = [form for form in fitting if form.level == written.level] if isinstance(written.source, str) else []
         return next(iter(of_level or fitting), None)
+
+    def _forms_of(self, message: str, given: frozenset[str]) -> list[LineForm]:
+        """Wordings for which these fields suffice, the most specific first."""
+        wordings = self._catalogue.wordings
+        known = [
+            pattern
+            for pattern in wordings.of(message, self._policy.version)
+            if pattern.prefix not in self._others and wordings.needs(pattern, given) <= given
+        ]
+        known.sort(key=lambda pattern: (-len(pattern.constants), -len(wordings.needs(pattern, given))))
+        return [
+            LineForm(pattern.constants, pattern.level, wordings.parts(pattern, given), self._logger(message, pattern)) for pattern in known
+        ]
 
     def _logger(self, message: str, pattern: Pattern) -> str:
         of_shard = SHARD_LOGGERS.get(message) if pattern.prefix in JAVA_PREFIXES else None
@@ -154,4 +170,10 @@ Some had no wording in old versions (the leader's until 2.5).
 
 def stamp(at_ms: int) -> str:
     """A time in log4j's format, in UTC."""
-    return (START + timedelta(milliseconds=at_ms)).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
+    seconds, millis = divmod(at_ms, 1000)
+    return f"{_second(seconds)},{millis:03}"
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    return (START + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
