@@ -14,7 +14,7 @@ from models.kafka.coordinator.consumer.settings import MigrationPolicy
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
-from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Request
+from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Request, Sync
 from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition
 from models.kafka.coordinator.runtime.version_policy import Policy, broker_defaults
@@ -29,6 +29,8 @@ LOADING_MS = (20, 120)
 NOBODY = 0
 _RENEWALS = (Heartbeat, Commit)
 """Requests that renew a session and, unless the coordinator says so, change nothing else."""
+_WITHOUT_OFFSETS = (Heartbeat, Join, Sync)
+"""Requests to whose handlers it is all the same what was committed."""
 
 AnyCoordinator = Coordinator | BothCoordinator
 """BothCoordinator is used since 4.0."""
@@ -68,12 +70,15 @@ class GroupCoordinatorSeat:
     commits: dict[tuple[Partition, ...], tuple[int, int]] = field(default_factory=dict)
     """Offset and arrival of the last commit of partitions by such a request."""
 
-    def take_in(self) -> None:
-        """Make the coordinator's clock and offsets what such requests made them."""
+    def take_in(self, request: Request | None = None) -> None:
+        """Make the coordinator's clock and offsets what such requests made them.
+
+        Offsets can wait where the next thing is a request that does not look at them.
+        """
         coordinator = self.coordinator
         if self.renewed_ms > coordinator.now_ms:
             coordinator.advance(self.renewed_ms - coordinator.now_ms)
-        if self.commits:
+        if self.commits and not isinstance(request, _WITHOUT_OFFSETS):
             for partitions, (offset, arrived_ms) in self.commits.items():
                 coordinator.put_offsets(self.group, dict.fromkeys(partitions, offset), arrived_ms)
             self.commits.clear()
@@ -169,8 +174,8 @@ class Cluster:
             if due_ms is not None and due_ms <= now_ms:
                 self._catch_up(seat, now_ms)
 
-    def _catch_up(self, seat: GroupCoordinatorSeat, now_ms: int) -> None:
-        seat.take_in()
+    def _catch_up(self, seat: GroupCoordinatorSeat, now_ms: int, request: Request | None = None) -> None:
+        seat.take_in(request)
         outcome = seat.coordinator.advance(now_ms - seat.coordinator.now_ms)
         if outcome is not NO_OUTCOME:
             seat.changes += 1
@@ -246,7 +251,7 @@ class Cluster:
         if seat.node != node:
             self._refuse(node, flight)
             return
-        self._catch_up(seat, now_ms)
+        self._catch_up(seat, now_ms, request)
         self.arrived(seat, request, now_ms)
         seat.flights[request.request_id] = flight
         outcome = seat.coordinator.handle(request)

@@ -1,19 +1,24 @@
 """Heartbeats and commits of members between rebalances.
 
 Most of them renew a session and do nothing else. Where nobody wants to see requests, such contacts are not sent as events of their
-own, which took most of a simulation's time; what happens is the same (`World.renew_sessions`).
+own, which took most of a simulation's time; what happens is the same (`renew_sessions`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heappop, heappush, heapreplace
 
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat
 from models.kafka.coordinator.runtime.timers import Session
 from models.kafka.simulation.client import DelayedAction
-from models.kafka.simulation.cluster import Flight, GroupCoordinatorSeat, Receive
+from models.kafka.simulation.cluster import LATENCY_MS, Flight, GroupCoordinatorSeat, Receive
+from models.kafka.simulation.world import World
 
+_LEAST_MS = LATENCY_MS[0]
+_WIDTH = LATENCY_MS[1] - LATENCY_MS[0] + 1
+_BITS = _WIDTH.bit_length()
 Sender = tuple[str, int, str | None]
 """Member id, generation and instance id."""
 
@@ -33,20 +38,16 @@ class RepeatedContact(DelayedAction):
     def __post_init__(self) -> None:
         self._seat = self.client.cluster.seats[self.client.plan.name]
 
-    def sends_renewal(self, at_ms: int) -> RenewalArrival | None:
-        """Send the request if it now renews a session and does nothing else that is seen; returns its arrival."""
+    def renewal(self, at_ms: int) -> RenewalArrival | None:
+        """The arrival of the request, if sent now it renews a session and does nothing else that is seen."""
         client = self.client
-        # As long as there is no other attempt, the member is stable in one generation.
-        if client.attempt != self.attempt or client.life != self.life or at_ms < client.paused_until_ms or at_ms < client.cut_until_ms:
+        if at_ms < client.paused_until_ms or at_ms < client.cut_until_ms or client.life != self.life:
             return None
         if self.beaten is None and (not client.owned or client.busy_until_ms > at_ms):
             return None
         arrival = self._arrival
         if arrival is None or arrival.changes != self._seat.changes or arrival.node != client.node or arrival.is_under_way:
             arrival = self._arrival = self._new_arrival()
-            if arrival is None:
-                return None
-        arrival.is_under_way, arrival.sent_ms, arrival.owned = True, at_ms, client.owned
         return arrival
 
     def _new_arrival(self) -> RenewalArrival | None:
@@ -57,7 +58,7 @@ class RepeatedContact(DelayedAction):
             return None
         sender = (client.member, client.generation, client.instance)
         session = seat.coordinator.session_to_renew(Heartbeat(0, seat.group, *sender))
-        return None if session is None else RenewalArrival(self, seat, node, session, seat.changes, sender)
+        return None if session is None else RenewalArrival(self, seat, node, session, seat.changes, sender, self.beaten is None)
 
     def flight(self, sender: Sender, sent_ms: int, owned: tuple[Partition, ...]) -> Flight:
         """The request as it was sent at a time; a commit is of these partitions."""
@@ -80,23 +81,51 @@ class RenewalArrival:
     changes: int
     """Those of the seat when the coordinator was asked for the session."""
     sender: Sender
+    is_commit: bool
     is_under_way: bool = False
     sent_ms: int = 0
     owned: tuple[Partition, ...] = ()
-
-    def renews(self, at_ms: int) -> bool:
-        """Renew the session if it is still that; returns False otherwise, and changes nothing."""
-        seat = self.seat
-        if self.changes != seat.changes:
-            return False
-        self.is_under_way = False
-        self.session.renew(at_ms)
-        seat.renewed_ms = at_ms
-        if self.contact.beaten is None:
-            seat.commits[self.owned] = self.sent_ms, at_ms
-        return True
 
     def __call__(self) -> None:
         """Let the request arrive as any other does."""
         self.is_under_way = False
         self.contact.client.cluster.arrive(self.node, self.contact.flight(self.sender, self.sent_ms, self.owned))
+
+
+def renew_sessions(world: World, before_ms: int) -> None:
+    """Carry out contacts that renew sessions only, until there is anything else or it is `before_ms`.
+
+    It comes to the same as one event for each step: delays are drawn in the same order, and ties broken.
+    """
+    due, draw = world.due, world.dice.getrandbits
+    while due:
+        at_ms, _, action = due[0]
+        if at_ms >= before_ms:
+            return
+        if action.__class__ is RenewalArrival:
+            seat = action.seat
+            if action.changes != seat.changes:
+                return
+            heappop(due)
+            action.is_under_way = False
+            action.session.timer.at_ms = at_ms + action.session.session_ms
+            seat.renewed_ms = at_ms
+            if action.is_commit:
+                seat.commits[action.owned] = action.sent_ms, at_ms
+            while draw(_BITS) >= _WIDTH:  # the delay of the response
+                pass
+        elif action.__class__ is not RepeatedContact:
+            return
+        elif action.attempt != action.client.attempt:
+            heappop(due)  # as long as there is no other attempt, the member is stable in one generation
+        else:
+            arrival = action.renewal(at_ms)
+            if arrival is None:
+                return
+            arrival.is_under_way, arrival.sent_ms, arrival.owned = True, at_ms, action.client.owned
+            drawn = draw(_BITS)  # as `World.between` does it
+            while drawn >= _WIDTH:
+                drawn = draw(_BITS)
+            world.planned = number = world.planned + 2
+            heapreplace(due, (at_ms + action.every_ms, number, action))
+            heappush(due, (at_ms + _LEAST_MS + drawn, number - 1, arrival))

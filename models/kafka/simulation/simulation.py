@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from models.kafka.coordinator.runtime.version_policy import parse_version, policy_for
 from models.kafka.simulation.client import Client
-from models.kafka.simulation.cluster import LATENCY_MS, Cluster
+from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer
-from models.kafka.simulation.contacts import RenewalArrival, RepeatedContact
+from models.kafka.simulation.contacts import renew_sessions
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario, ScenarioError
@@ -74,22 +74,22 @@ class Simulation:
 
     def run(self) -> Iterator[Happening]:
         """Yield log lines and served requests in order of time."""
+        world, cluster, last_ms, may_skip = self.world, self.cluster, self.scenario.duration_ms, not self.tells_requests
         while True:
-            if not self.tells_requests:
-                before_ms = min(self.cluster.no_timer_before_ms, self.scenario.duration_ms + 1)
-                self.world.renew_sessions(RepeatedContact, RenewalArrival, before_ms, LATENCY_MS)
-            events_ms = self.world.next_ms()
-            timers_ms = self.cluster.due_by(events_ms)  # at the same time, timers come first
+            if may_skip:
+                renew_sessions(world, min(cluster.no_timer_before_ms, last_ms + 1))
+            events_ms = world.next_ms()
+            timers_ms = cluster.due_by(events_ms)  # at the same time, timers come first
             now_ms = events_ms if timers_ms is None else timers_ms
-            if now_ms is None or now_ms > self.scenario.duration_ms:
+            if now_ms is None or now_ms > last_ms:
                 break
-            self.world.now_ms = now_ms
+            world.now_ms = now_ms
             if timers_ms is None:
-                self.world.step()
+                world.step()
             else:
-                self.cluster.advance(now_ms)
-            if self.world.happened:
-                yield from self.world.taken()
+                cluster.advance(now_ms)
+            if world.happened:
+                yield from world.taken()
         self.truth.finish()
 
     # -- members -----------------------------------------------------------------------------------------------

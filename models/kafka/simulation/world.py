@@ -8,7 +8,7 @@ import random
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
@@ -41,22 +41,6 @@ Happening = WrittenLine | ServedRequest
 TimedAction = Callable[[], None]
 
 
-class Contact(Protocol):
-    """A planned request that repeats itself, and that may turn out to renew a session only."""
-
-    every_ms: int
-
-    def sends_renewal(self, at_ms: int, /) -> TimedAction | None:
-        """Send the request if it now renews a session and does nothing else that is seen; returns its arrival."""
-
-
-class Arrival(Protocol):
-    """The arrival of such a request."""
-
-    def renews(self, at_ms: int, /) -> bool:
-        """Renew the session if it is still that; returns False otherwise, and changes nothing."""
-
-
 @dataclass(slots=True)
 class World:
     """Clock, random numbers and planned events.
@@ -68,54 +52,27 @@ class World:
     now_ms: int = 0
     dice: random.Random = field(init=False)
     happened: list[Happening] = field(default_factory=list)
-    _due: list[tuple[int, int, Any]] = field(default_factory=list)
-    _planned: int = 0
+    due: list[tuple[int, int, Any]] = field(default_factory=list)
+    """Heap of planned actions: time, number in order of planning, action."""
+    planned: int = 0
+    """Number of the action planned last."""
 
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)  # noqa: S311 - a simulation has to be repeatable
 
     def plan(self, after_ms: int, action: TimedAction) -> None:
         """Plan an action after a delay."""
-        self._planned += 1
-        heapq.heappush(self._due, (self.now_ms + after_ms if after_ms > 0 else self.now_ms, self._planned, action))
+        self.planned += 1
+        heapq.heappush(self.due, (self.now_ms + after_ms if after_ms > 0 else self.now_ms, self.planned, action))
 
     def next_ms(self) -> int | None:
         """Time of the next event, None if there is none."""
-        return self._due[0][0] if self._due else None
+        return self.due[0][0] if self.due else None
 
     def step(self) -> None:
         """Run the next event."""
-        self.now_ms, _, action = heapq.heappop(self._due)
+        self.now_ms, _, action = heapq.heappop(self.due)
         action()
-
-    def renew_sessions(self, contacts: type[Contact], arrivals: type[Arrival], before_ms: int, delays_ms: tuple[int, int]) -> None:
-        """Carry out contacts that renew sessions only, until there is anything else or it is `before_ms`.
-
-        It comes to the same as one event for each step: delays are drawn in the same order, and ties broken.
-        """
-        due, draw, (low_ms, high_ms) = self._due, self.dice.getrandbits, delays_ms
-        width = high_ms - low_ms + 1
-        bits = width.bit_length()
-        while due:
-            at_ms, _, action = due[0]
-            if at_ms >= before_ms:
-                return
-            if action.__class__ is contacts:
-                arrival = action.sends_renewal(at_ms)
-                if arrival is None:
-                    return
-                drawn = draw(bits)  # as `between` does it
-                while drawn >= width:
-                    drawn = draw(bits)
-                self._planned += 2
-                heapq.heapreplace(due, (at_ms + action.every_ms, self._planned, action))
-                heapq.heappush(due, (at_ms + low_ms + drawn, self._planned - 1, arrival))
-            elif action.__class__ is arrivals and action.renews(at_ms):
-                while draw(bits) >= width:  # the delay of the response
-                    pass
-                heapq.heappop(due)
-            else:
-                return
 
     def say(self, source: int | str, message: str, level: str = "INFO", /, **fields: Any) -> None:
         """Write a log line."""

@@ -61,14 +61,10 @@ class Timer:
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A member's session while nothing but its renewals happens."""
+    """A member's session while nothing but its renewals happens, which move its timer on."""
 
     timer: Timer
     session_ms: int
-
-    def renew(self, at_ms: int) -> None:
-        """Restart the session at a time, which never goes back."""
-        self.timer.at_ms = at_ms + self.session_ms
 
 
 _Entry = tuple[int, int, str, Any, int, Timer]
