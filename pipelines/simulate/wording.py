@@ -89,6 +89,10 @@ class LineForm:
     parts: Sequence[LinePart]
     logger: str
 
+    def fits(self, fields: Mapping[str, Any]) -> bool:
+        """Whether the wording's fixed values agree with the fields."""
+        return all(fields.get(name, value) == value for name, value in self.constants.items())
+
 
 class MessageWriter:
     """Words messages as one version does."""
@@ -134,7 +138,7 @@ class MessageWriter:
         known = self._forms.get(key)
         if known is None:
             known = self._forms[key] = self._forms_of(written.message, frozenset(fields))
-        fitting = [form for form in known if all(fields.get(name, value) == value for name, value in form.constants.items())]
+        fitting = [form for form in known if not form.constants or form.fits(fields)]
         of_level = [form for form in fitting if form.level == written.level] if isinstance(written.source, str) else []
         return next(iter(of_level or fitting), None)
 

@@ -157,10 +157,14 @@ class Timers:
         if len(self._heap) > 2 * len(self._live) + _COMPACT_ABOVE:
             self._heap = [entry for entry in self._heap if entry[-1].place == entry[4]]
             heapq.heapify(self._heap)
+        heapq.heappush(self._heap, self._entry(timer))
+
+    def _entry(self, timer: Timer) -> _Entry:
+        """The only valid entry of a timer from now on."""
         self._places += 1
         timer.place = self._places
         timer.queued_ms = timer.at_ms
-        heapq.heappush(self._heap, (timer.at_ms, _RANK[timer.kind], timer.group, self._order(timer.member), self._places, timer))
+        return (timer.at_ms, _RANK[timer.kind], timer.group, self._order(timer.member), self._places, timer)
 
     def _settled(self) -> _Entry | None:
         """First valid heap entry.
@@ -173,8 +177,7 @@ class Timers:
             if timer.place != top[4]:
                 heapq.heappop(self._heap)
             elif timer.at_ms > top[0]:
-                heapq.heappop(self._heap)
-                self._push(timer)
+                heapq.heapreplace(self._heap, self._entry(timer))
             else:
                 return top
         return None
