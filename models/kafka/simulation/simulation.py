@@ -76,10 +76,13 @@ class Simulation:
         """Yield log lines and served requests in order of time."""
         world, cluster, last_ms, may_skip = self.world, self.cluster, self.scenario.duration_ms, not self.tells_requests
         while True:
+            before_ms = cluster.no_timer_before_ms
             if may_skip:
-                renew_sessions(world, min(cluster.no_timer_before_ms, last_ms + 1))
+                renew_sessions(world, min(before_ms, last_ms + 1))
             events_ms = world.next_ms()
             timers_ms = cluster.due_by(events_ms)  # at the same time, timers come first
+            if timers_ms is None and may_skip and cluster.no_timer_before_ms > before_ms:
+                continue  # what may have been due was put off by contacts, which go on
             now_ms = events_ms if timers_ms is None else timers_ms
             if now_ms is None or now_ms > last_ms:
                 break
