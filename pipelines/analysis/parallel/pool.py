@@ -1,29 +1,21 @@
-"""A few processes that carry out tasks, with results in order.
-
-They are started as a new interpreter: a fork would copy locked locks, and `multiprocessing` would import the user's script again. They
-read tasks from their standard input and end with it, so none outlives this process, however that ends.
-"""
+"""A few processes that carry out tasks, with results in order."""
 
 from __future__ import annotations
 
 import copyreg
-import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from operator import attrgetter
 from threading import Condition, Lock, Thread
 from types import MappingProxyType
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 from models.events import Event, LogPosition
+from pipelines.analysis.parallel.processes import WorkerProcess, started
+from pipelines.analysis.parallel.worker import send, serve
 
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pipelines.analysis.parallel.worker import main; main()"
 AHEAD = 2
 """Tasks begun for each process before the first result is taken."""
 ATTEMPTS = 2
@@ -72,18 +64,16 @@ class WorkerPool:
         """Deaths of processes whose tasks were begun again."""
         self._closing = Lock()
         self._closed = False
-        self._processes: list[subprocess.Popen[bytes]] = []
-        for _ in range(size):  # they import their modules while the first tasks are made
-            self._processes.append(_started())
+        self._processes: list[WorkerProcess] = []
+        for _ in range(size):
+            self._processes.append(started(serve, self._processes))
 
     def close(self) -> None:
         """End the processes, whatever they do."""
         with self._closing:  # none is started any more
             self._closed = True
         for process in self._processes:
-            process.kill()
-        for process in self._processes:
-            _ended(process)
+            process.end()
 
     def results(self, tasks: Iterable[Task], report: Any = None) -> Iterator[Any]:
         """Results in the order of the tasks.
@@ -151,11 +141,9 @@ class WorkerPool:
         with self._closing:
             if self._closed:
                 raise EOFError("the pool is closed")
-            process = self._processes[place]
-            process.kill()
-            _ended(process)
-            self._processes[place] = _started()
-        return _how(process.returncode)
+            status = self._processes[place].end()
+            self._processes[place] = started(serve, [process for other, process in enumerate(self._processes) if other != place])
+        return _how(status)
 
     def _done(self, place: int, task: Task, report: Any) -> Any:
         how = ""
@@ -174,47 +162,19 @@ class WorkerPool:
         return WorkerDeath(how)
 
 
-def _started() -> subprocess.Popen[bytes]:
-    # A session of its own: Ctrl-C is for this process alone, which then ends the others.
-    command = [sys.executable, "-c", _START, json.dumps(sys.path)]
-    return subprocess.Popen(  # noqa: S603 - this very interpreter
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=os.name == "posix"
-    )
-
-
-def _ended(process: subprocess.Popen[bytes]) -> None:
-    for stream in _pipes(process):
-        with suppress(OSError):  # what it was to be sent reaches nobody
-            stream.close()
-    process.wait()
-
-
-def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    if process.stdin is None or process.stdout is None:
-        raise ValueError("a process without pipes")
-    return process.stdin, process.stdout
-
-
 def _how(status: int) -> str:
     return f"signal {-status}" if status < 0 else f"exit code {status}"
 
 
-def _result(process: subprocess.Popen[bytes], task: Task, report: Any) -> tuple[str, Any]:
+def _result(process: WorkerProcess, task: Task, report: Any) -> tuple[str, Any]:
     """Outcome of a task, done or failed, with its result or exception."""
-    tasks, results = _pipes(process)
-    send(tasks, task)
+    send(process.tasks, task)
     while True:
-        kind, value = pickle.load(results)  # noqa: S301 - from our own process
+        kind, value = pickle.load(process.results)  # noqa: S301 - from our own process
         if kind != "told":
             return kind, value
         if report is not None:
             report(value)
-
-
-def send(stream: IO[bytes], value: Any) -> None:
-    """Write a value for the other side."""
-    pickle.dump(value, stream, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.flush()
 
 
 def pickle_as_tuples(*kinds: type[Any]) -> None:

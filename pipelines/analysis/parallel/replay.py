@@ -26,8 +26,8 @@ from pipelines.analysis.replay_failures import lost_with_process
 from pipelines.analysis.spill import write_rows
 from pipelines.analysis.stages import HISTORY_TABLES, INCIDENTS, group_histories, rows_by_table
 
-EVENTS_AT_ONCE = 8_000
-"""Events of a task, about a second of work.
+EVENTS_AT_ONCE = 1_500
+"""Events of a task, about a fifth of a second of work.
 
 A larger group is a task by itself.
 """

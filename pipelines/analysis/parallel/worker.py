@@ -1,4 +1,4 @@
-"""The main function of a worker process: tasks in, results out."""
+"""What a worker process does: tasks in, results out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 from functools import partial
 from typing import IO, Any
 
-from pipelines.analysis.parallel.pool import send
 from pipelines.gc_tuning import gc_throttled
 
 
@@ -17,10 +16,15 @@ def main() -> None:
     # Whatever else prints must not get between the results.
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    serve(sys.stdin.buffer, results)
+
+
+def serve(tasks: IO[bytes], results: IO[bytes]) -> None:
+    """Carry out tasks until there are no more."""
     with gc_throttled():
         while True:
             try:
-                task = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
+                task = pickle.load(tasks)  # noqa: S301 - from our own process
             except EOFError:
                 return
             _carry_out(task, results)
@@ -37,3 +41,9 @@ def _carry_out(task: Any, results: IO[bytes]) -> None:
 
 def _send_progress(results: IO[bytes], value: Any) -> None:
     send(results, ("told", value))
+
+
+def send(stream: IO[bytes], value: Any) -> None:
+    """Write a value for the other side."""
+    pickle.dump(value, stream, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.flush()

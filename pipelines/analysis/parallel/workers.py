@@ -12,7 +12,7 @@ from pipelines.analysis.parallel.pool import WorkerPool
 from pipelines.analysis.parallel.reading import estimated_bytes
 from pipelines.scratch import scratch
 
-WORTH_BYTES = 200_000_000
+WORTH_BYTES = 20_000_000
 """Minimum input for which several processes pay off.
 
 Each takes half a second to import its modules.

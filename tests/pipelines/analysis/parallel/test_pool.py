@@ -62,5 +62,5 @@ def test_processes_end_with_their_pool() -> None:
     next(pool.results(map(Double, range(10))))
     pool.close()
 
-    assert all(process.poll() is not None for process in processes)
+    assert all(process.is_over() for process in processes)
     assert threading.active_count() < 50
