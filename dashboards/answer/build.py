@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, root_cause_entry, waits
@@ -19,10 +20,10 @@ from dashboards.answer.applicable_advice import applicable_advice, versions_of, 
 from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import RebalanceTally, Verdicts, heaviest, unknown_last
 from dashboards.view import answer as data
-from dashboards.view.row_access import AnyRow, column, evidence_lines, member_name
+from dashboards.view.row_access import AnyRow, Columns, column, evidence_lines, lines_of
 from dashboards.wording.story import perhaps_static
 from dashboards.wording.units import MICROSECONDS
-from models.downtime import PROTOCOLS_WITHOUT_STOP, is_cooperative
+from models.downtime import NAMELESS, PROTOCOLS_WITHOUT_STOP, is_cooperative
 
 Worst: TypeAlias = Callable[[Iterable[AnyRow], int | None], tuple[Sequence[AnyRow], Counter[str]]]
 Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[AnyRow]]
@@ -122,81 +123,99 @@ def worst_incidents(rows: Iterable[AnyRow], limit: int | None) -> tuple[list[Any
     return worst, counts
 
 
-def _goes_on(row: AnyRow) -> bool:
+def _goes_on(protocol: str, assignor: str | None) -> bool:
     """Whether members keep working while partitions move.
 
     This holds for the newer protocols and for cooperative assignors.
     """
-    return column(row, "protocol") in PROTOCOLS_WITHOUT_STOP or is_cooperative(column(row, "assignor"))
+    return protocol in PROTOCOLS_WITHOUT_STOP or is_cooperative(assignor)
 
 
-def _advice(row: AnyRow) -> tuple[RecommendedAction, ...]:
+@lru_cache(maxsize=4096)
+def _advice(system: str, advice_id: str | None, protocol: str, assignor: str | None) -> tuple[RecommendedAction, ...]:
     """Advice on a rebalance that its group can follow."""
-    advice = cause_entry(column(row, "system"), column(row, "advice_id") or column(row, "root_cause") or column(row, "cause")).advice
-    kinds = [(column(row, "protocol"), column(row, "assignor"))]
-    return applicable_advice(advice, kinds, None) if column(row, "system") == "kafka" else advice
+    advice = cause_entry(system, advice_id).advice
+    return applicable_advice(advice, [(protocol, assignor)], None) if system == "kafka" else advice
+
+
+_REBALANCE = Columns(
+    "rebalance_id", "cluster", "system", "group", "topic", "protocol", "assignor", "generation_before", "generation_after", "started_at",
+    "joined_at", "ended_at", "initial_delay_seconds", "join_seconds", "sync_seconds", "reconcile_seconds", "duration_seconds",
+    "at_least_seconds", "outcome", "cause", "root_cause", "advice_id", "confidence", "alternatives", "settled_by", "offenders", "blockers",
+    "members_before", "members_after", "member_seconds_stopped", "partition_seconds_stopped", "duplicate_window", "conformance",
+    "coordinator", "trigger_text", "evidence", "measurements_ms", "pause_seconds", "backlog_seconds",
+)  # fmt: skip
 
 
 def rebalance(row: AnyRow) -> data.Rebalance:
     """Convert one row of `rebalances`."""
-    system, cause_id, root = column(row, "system"), column(row, "cause"), column(row, "root_cause")
+    (
+        rebalance_id, cluster, system, group, topic, protocol, assignor, generation_before, generation_after, started_at,
+        joined_at, ended_at, initial_delay, join_seconds, sync_seconds, reconcile_seconds, length,
+        at_least, outcome, cause_id, root, advice_id, confidence, alternatives, settled_by, offenders, blockers,
+        members_before, members_after, member_seconds, partition_seconds, duplicate_window, conformance,
+        coordinator, trigger_text, evidence, measurements, pause, backlog,
+    ) = _REBALANCE(row)  # fmt: skip
     entry = cause_entry(system, cause_id)
-    length = column(row, "duration_seconds")
     # A group that became empty has no member left that could wait. Members of the newer protocols keep working while
     # partitions move.
     # Clients of RocketMQ never wait for each other: only a queue without an owner stops.
-    nobody_waits = column(row, "outcome") == "empty" or _goes_on(row) or system == "rocketmq"
-    lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
-    conformance = column(row, "conformance")
+    nobody_waits = outcome == "empty" or _goes_on(protocol, assignor) or system == "rocketmq"
+    lasted = 0.0 if nobody_waits else length if length is not None else at_least or 0.0
     # The initial delay stops nobody, unless the members were at work until their coordinator paused.
-    delay = 0.0 if root == "coordinator_pause" else column(row, "initial_delay_seconds") or 0.0
-    pause = column(row, "pause_seconds", None)  # RocketMQ: most queues are still consumed during a reallocation
+    delay = 0.0 if root == "coordinator_pause" else initial_delay or 0.0
+    inferred_steps, unexplained_lines = _CONFORMANCE(conformance)
     return data.Rebalance(
-        id=column(row, "rebalance_id"),
-        cluster=column(row, "cluster"),
+        id=rebalance_id,
+        cluster=cluster,
         system=system,
-        group=column(row, "group"),
-        topic=column(row, "topic"),
-        protocol=column(row, "protocol"),
-        assignor=column(row, "assignor"),
-        generation_before=column(row, "generation_before"),
-        generation_after=column(row, "generation_after"),
-        started_at=column(row, "started_at"),
-        joined_at=column(row, "joined_at"),
-        ended_at=column(row, "ended_at"),
-        initial_delay_seconds=column(row, "initial_delay_seconds"),
-        join_seconds=column(row, "join_seconds"),
-        sync_seconds=column(row, "sync_seconds"),
-        reconcile_seconds=column(row, "reconcile_seconds"),
+        group=group,
+        topic=topic,
+        protocol=protocol,
+        assignor=assignor,
+        generation_before=generation_before,
+        generation_after=generation_after,
+        started_at=started_at,
+        joined_at=joined_at,
+        ended_at=ended_at,
+        initial_delay_seconds=initial_delay,
+        join_seconds=join_seconds,
+        sync_seconds=sync_seconds,
+        reconcile_seconds=reconcile_seconds,
         duration_seconds=length,
-        at_least_seconds=column(row, "at_least_seconds"),
+        at_least_seconds=at_least,
+        # RocketMQ: most queues are still consumed during a reallocation.
         stopped_seconds=pause if pause is not None else max(0.0, lasted - delay),
-        outcome=column(row, "outcome"),
+        outcome=outcome,
         cause=cause_id,
         cause_title=entry.title,
         family=entry.family,
         expected=entry.expected or (root is not None and cause_entry(system, root).expected),
         root_cause=root,
-        confidence=column(row, "confidence"),
-        alternatives=heaviest(column(row, "alternatives") or {}, without=cause_id),
-        settled_by=column(row, "settled_by"),
-        offenders=tuple(map(who, column(row, "offenders") or ())),
-        blockers=tuple(map(who, column(row, "blockers") or ())),
-        members_before=column(row, "members_before"),
-        members_after=column(row, "members_after"),
-        member_seconds_stopped=column(row, "member_seconds_stopped"),
-        partition_seconds_stopped=column(row, "partition_seconds_stopped"),
-        duplicate_window=column(row, "duplicate_window"),
-        inferred_steps=column(conformance, "inferred_steps", 0) or 0,
-        unexplained_lines=column(conformance, "unexplained_lines", 0) or 0,
-        coordinator=column(row, "coordinator"),
-        trigger_text=column(row, "trigger_text"),
-        evidence=evidence_lines(row),
-        advice=_advice(row),
-        measurements_ms=dict(column(row, "measurements_ms", None) or {}),
+        confidence=confidence,
+        alternatives=heaviest(alternatives or {}, without=cause_id),
+        settled_by=settled_by,
+        offenders=tuple(map(who, offenders or ())),
+        blockers=tuple(map(who, blockers or ())),
+        members_before=members_before,
+        members_after=members_after,
+        member_seconds_stopped=member_seconds,
+        partition_seconds_stopped=partition_seconds,
+        duplicate_window=duplicate_window,
+        inferred_steps=inferred_steps or 0,
+        unexplained_lines=unexplained_lines or 0,
+        coordinator=coordinator,
+        trigger_text=trigger_text,
+        evidence=lines_of(evidence or ()),
+        advice=_advice(system, advice_id or root or cause_id, protocol, assignor),
+        measurements_ms=dict(measurements or {}),
         pause_seconds=pause,
-        backlog_seconds=column(row, "backlog_seconds", None),
+        backlog_seconds=backlog,
     )
+
+
+_CONFORMANCE = Columns("inferred_steps", "unexplained_lines")
+_PERSON = Columns("client_id", "instance_id", "member_id", "host", "reason", "first")
 
 
 def who(person: AnyRow) -> data.Person:
@@ -204,15 +223,15 @@ def who(person: AnyRow) -> data.Person:
 
     The name is the client id, else the instance id, else the member id.
     """
-    host = column(person, "host")
+    client_id, instance_id, member_id, host, reason, first = _PERSON(person)
     return data.Person(
-        name=member_name(person),
-        member_id=column(person, "member_id"),
-        client_id=column(person, "client_id"),
-        instance_id=column(person, "instance_id"),
+        name=client_id or instance_id or member_id or NAMELESS,
+        member_id=member_id,
+        client_id=client_id,
+        instance_id=instance_id,
         host=host.removeprefix("/") if host else None,
-        reason=column(person, "reason") or "",
-        first=bool(column(person, "first")),
+        reason=reason or "",
+        first=bool(first),
     )
 
 

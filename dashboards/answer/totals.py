@@ -88,8 +88,9 @@ class Verdicts:
         greatest = max((item.measurements_ms.get(name, 0.0) for name in MEASURED), default=0.0)
         if greatest >= self.measured.get(item.cause, (-1.0, ""))[0] and (text := measurement(item)):
             self.measured[item.cause] = (greatest, text)
-        self.held_up.update({person.name for person in item.blockers})
-        self.waits.add(item, _name)
+        if item.blockers:
+            self.held_up.update({person.name for person in item.blockers})
+            self.waits.add(item, _name)
 
     def waited_for(self) -> tuple[data.MemberWait, ...]:
         """Members by the time that the others waited for them."""
@@ -283,8 +284,9 @@ class RebalanceTally:
 
     def _charge(self, item: data.Rebalance) -> None:
         caused, blocked = set(map(self._named, item.offenders)), set(map(self._named, item.blockers))
+        persons = (*item.offenders, *item.blockers)
         for name in caused | blocked:
-            hosts = [person.host for person in (*item.offenders, *item.blockers) if self._named(person) == name]
+            hosts = [person.host for person in persons if self._named(person) == name]
             totals = self.by_offender[item.cluster, item.system, item.group, name]
             totals.add(item, has_caused=name in caused, has_blocked=name in blocked, hosts=hosts)
 

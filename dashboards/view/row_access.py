@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from dashboards.view.evidence import Line
@@ -15,18 +17,40 @@ def column(row: AnyRow, name: str, default: Any = None) -> Any:
     return row.get(name, default) if isinstance(row, dict) else getattr(row, name, default)
 
 
+class Columns:
+    """Access to several columns of a row at once, None for what it lacks."""
+
+    __slots__ = ("_getter", "_names")
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._getter = attrgetter(*names)
+
+    def __call__(self, row: AnyRow) -> Sequence[Any]:
+        """Values in the order of the names."""
+        if isinstance(row, dict):
+            return [row.get(name) for name in self._names]
+        try:
+            return self._getter(row)
+        except AttributeError:
+            return [getattr(row, name, None) for name in self._names]
+
+
+_LINE = Columns("file", "line", "byte_offset", "text", "inferred")
+
+
 def evidence_lines(row: AnyRow) -> tuple[Line, ...]:
     """Lines of evidence of a row."""
-    return tuple(
-        Line(
-            column(item, "file"),
-            column(item, "line"),
-            column(item, "byte_offset"),
-            column(item, "text") or "",
-            bool(column(item, "inferred")),
-        )
-        for item in column(row, "evidence") or ()
-    )
+    return lines_of(column(row, "evidence") or ())
+
+
+def lines_of(evidence: Iterable[AnyRow]) -> tuple[Line, ...]:
+    """Lines of evidence."""
+    lines = []
+    for item in evidence:
+        file, line, byte_offset, text, inferred = _LINE(item)
+        lines.append(Line(file, line, byte_offset, text or "", bool(inferred)))
+    return tuple(lines)
 
 
 def member_name(row: AnyRow) -> str:
