@@ -6,6 +6,7 @@ A layout is data: a pattern in log4j's notation with samples. It compiles to exp
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -105,6 +106,26 @@ class Header(NamedTuple):
     date: DateFormat | None
 
 
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class LazyRegex:
+    """A regular expression that is compiled when it is first used: most layouts are none of the files at hand."""
+
+    pattern: str
+
+    def match(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """Match at a place."""
+        return _compiled(self.pattern).match(text, start, end)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        """Match the whole text."""
+        return _compiled(self.pattern).fullmatch(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """One way to write records."""
@@ -112,15 +133,15 @@ class Layout:
     name: str
     product: str
     pattern: str
-    head: re.Pattern[str]
-    tail: re.Pattern[str] | None
+    head: LazyRegex
+    tail: LazyRegex | None
     tail_mark: str
     date: DateFormat | None
     time_at: int | None  # position of an ISO time, if it is the same in all lines
     fields: int
     samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
-    threads: re.Pattern[str] | None = None  # names of threads, if nothing else distinguishes them from loggers
-    loggers: re.Pattern[str] | None = None  # names of loggers, if any word could be one
+    threads: LazyRegex | None = None  # names of threads, if nothing else distinguishes them from loggers
+    loggers: LazyRegex | None = None  # names of loggers, if any word could be one
     begins: str = ""  # required start of messages, if the rest of the header is not distinctive
     beginning: str = ""  # the head up to its first field, which many layouts share
 
@@ -150,7 +171,7 @@ class Layout:
         return Header(fields.get("stamp"), level, logger, thread and thread.strip(), text[start:stop], whole, self.date)
 
 
-def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
+def _closing(tail: LazyRegex, tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
     """The part after the message.
 
     At the end of the first line, else of a later one (messages of several lines). A window may have filled lines up with
@@ -277,15 +298,15 @@ def compile_layout(
         name=name,
         product=product,
         pattern=pattern,
-        head=re.compile("".join(compiler.before) + (f"(?={begins})" if begins else ""), re.ASCII),
-        tail=re.compile(tail, re.ASCII) if tail else None,
+        head=LazyRegex("".join(compiler.before) + (f"(?={begins})" if begins else "")),
+        tail=LazyRegex(tail) if tail else None,
         tail_mark=mark,
         date=compiler.date,
         time_at=compiler.time_at,
         fields=len(compiler.names) + 1,
         samples=tuple(samples),
-        threads=re.compile(threads, re.ASCII) if threads else None,
-        loggers=re.compile(loggers, re.ASCII) if loggers else None,
+        threads=LazyRegex(threads) if threads else None,
+        loggers=LazyRegex(loggers) if loggers else None,
         begins=begins,
         beginning=compiler.beginning,
     )
