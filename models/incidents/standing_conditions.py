@@ -275,6 +275,11 @@ class StandingConditions:
         self.ordinal += 1
         return StandingCondition(kind, self.ordinal, at, at)
 
+    @property
+    def may_end(self) -> bool:
+        """Whether any is there that may be over."""
+        return bool(self.records or self.over or self.discoveries)
+
     def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, StandingCondition]]:
         """Remove and yield conditions that are over, each with its time."""
         for client, discovery in list(self.discoveries.items()):

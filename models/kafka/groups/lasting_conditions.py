@@ -30,7 +30,7 @@ class LastingConditions:
         """Incidents of conditions that are over, each with its time."""
         for over_at, refused in self.refusals.over_by(until, gap_us) if self.refusals.spells else ():
             yield over_at, refusal_incident(self.cluster, self.group, refused)
-        for over_at, condition in self.standing.over_by(until, gap_us):
+        for over_at, condition in self.standing.over_by(until, gap_us) if self.standing.may_end else ():
             yield over_at, condition_incident(self.cluster, self.group, condition)
         over_by = self.returns.over_by(until, gap_us) if self.returns.are_open else None
         incident = return_incident(self.cluster, self.group, over_by[1]) if over_by is not None else None

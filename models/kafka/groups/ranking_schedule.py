@@ -66,7 +66,7 @@ class RankingSchedule:
         """Rank the oldest rebalances early where too much is held."""
         memory = self.memory
         rebalances, timeline = memory.rebalances, memory.timeline
-        while rebalances.oldest_ended is not None and (rebalances.are_too_many or len(timeline.actions) > bounds.ACTIONS_HELD_MAX):
+        while (len(timeline.actions) > bounds.ACTIONS_HELD_MAX or rebalances.are_too_many) and rebalances.oldest_ended is not None:
             self.rank_next()
             self.release.release_if_quiet(memory.now)
         while len(rebalances.modern.progress.windows) > bounds.EPISODE_MAX:

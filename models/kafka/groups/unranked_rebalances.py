@@ -71,7 +71,8 @@ class UnrankedRebalances:
 
     def next_due(self) -> NextRanking | None:
         """When the next rebalance that has ended is due."""
-        window, epoch_over = self.oldest_ended, self.modern.progress.over_at()
+        progress = self.modern.progress
+        window, epoch_over = self.oldest_ended, progress.over_at() if progress.windows else None
         due_at = (window.ended_at or 0) + bounds.ALLOWED_LATENESS_US + 1 if window is not None else None
         if epoch_over is not None and (due_at is None or epoch_over + bounds.ALLOWED_LATENESS_US < due_at):
             return NextRanking(epoch_over + bounds.ALLOWED_LATENESS_US + 1, is_epoch=True)

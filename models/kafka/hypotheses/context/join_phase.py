@@ -113,12 +113,11 @@ class LoggedJoinPhase:
             return
         low = self.previous_end if start is None else start
         high = self.end if end is None else end
-        first = bisect_right(self._times, low)
-        if not self._has_time:
+        has_time = self._has_time
+        if not has_time:
             high = min(high, self.end)
-        late = high + (LATE_LOGGING_US if self._has_time else 0)
-        last = bisect_right(self._times, late)
-        for action in self.actions[first:last]:
+        late = high + (LATE_LOGGING_US if has_time else 0)
+        for action in self.actions[bisect_right(self._times, low) : bisect_right(self._times, late)]:
             if action.kind not in kinds:
                 continue
             if is_logged_after_effect(action):
@@ -127,7 +126,7 @@ class LoggedJoinPhase:
             elif low < action.at <= high:
                 yield action
 
-    @property
+    @cached_property
     def _has_time(self) -> bool:
         """Whether its lines have times, and not only an order."""
         return self.start >= BEFORE_ANY_TIME_US
