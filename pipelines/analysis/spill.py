@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from parsers.arrow_arrays import optional_numbers
-from pipelines.schema.row_conversion import from_batch, to_batch
+from pipelines.schema.row_conversion import from_batch, to_batch, values_in
 from pipelines.scratch import scratch
 
 HELD_BYTES_MAX = 48 << 20
@@ -259,12 +259,22 @@ class RowStore:
         return sum(count for _, count in self._parts) + len(self._in_memory)
 
     def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches():
+            yield from from_batch(self.table, batch)
+        yield from self._in_memory
+
+    def values(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Values of these columns, row by row, without making the rows that are on disk."""
+        for batch in self._batches():
+            yield from zip(*values_in(self.table, batch, names), strict=True)
+        yield from map(attrgetter(*names), self._in_memory) if len(names) > 1 else ((getattr(row, names[0]),) for row in self._in_memory)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         for path, _ in self._parts:
             with pa.OSFile(str(path), "rb") as source:
                 reader = pa.ipc.open_file(source)
                 for index in range(reader.num_record_batches):
-                    yield from from_batch(self.table, reader.get_batch(index))
-        yield from self._in_memory
+                    yield reader.get_batch(index)
 
     def __getitem__(self, index: int) -> Any:
         """Return one row; negative indexes count from the end."""

@@ -155,6 +155,12 @@ def from_batch(table: str, batch: pa.RecordBatch | pa.Table) -> list[Any]:
     return _made(row_type, names, (_column(batch[name], _READERS.get((row_type.__name__, name))) for name in names))
 
 
+def values_in(table: str, batch: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]]:
+    """Values of some columns of Arrow rows of one gold table, as `from_batch` reads them."""
+    row_type = _ROW_TYPES[table]
+    return [_column(batch[name], _READERS.get((row_type.__name__, name))) for name in names]
+
+
 def _made(of: type, names: Sequence[str], columns: Iterable[list[Any]]) -> list[Any]:
     return [of(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from dashboards.view.row_access import column
 from pipelines.cli.arguments.times import Moment
@@ -51,6 +52,14 @@ class FilteredRows(Generic[R]):
 
     def __iter__(self) -> Iterator[R]:
         return filter(self.passes, self.rows)
+
+
+@runtime_checkable
+class HasColumns(Protocol):
+    """Rows of which single columns can be read, as those of an analysis."""
+
+    def values(self, *names: str) -> Iterable[tuple[Any, ...]]:
+        """Values of these columns, row by row."""
 
 
 class Selection:
@@ -168,8 +177,18 @@ def groups_of(rows: Iterable[object]) -> set[str]:
 
 def values_of(rows: Iterable[object], name: str) -> set[str]:
     """Distinct texts in a column."""
-    values = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, StoredRows) else rows  # noqa: S608 - a declared name
-    return {value for row in values if (value := column(row, name))}
+    return {value for (value,) in counts_of(rows, name) if value}
+
+
+def counts_of(rows: Iterable[object], *names: str) -> Counter[tuple[Any, ...]]:
+    """Number of rows by their values in these columns."""
+    if isinstance(rows, StoredRows):
+        chosen = ", ".join(f'"{name}"' for name in names)
+        counted = rows.query(f"select {chosen}, count(*) as row_count from chosen group by {chosen}")  # noqa: S608 - declared names
+        return Counter({tuple(row[name] for name in names): row["row_count"] for row in counted})
+    if isinstance(rows, HasColumns):
+        return Counter(rows.values(*names))
+    return Counter(tuple(column(row, name) for name in names) for row in rows)
 
 
 def latest(rows: Iterable[object], times: Sequence[str]) -> int | None:

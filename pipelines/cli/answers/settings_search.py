@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.view.row_access import column
 from dashboards.view.settings import SettingAdvice
+from pipelines.cli.answers.selection import counts_of, values_of
 
 if TYPE_CHECKING:
     from conf.causes import RecommendedAction as Words
@@ -89,7 +90,10 @@ def search(
     Without `wanted`, for all groups. `scopes` are parts of their history that are asked about beside the incidents.
     `processes` are as in `whatif_history`.
     """
-    counts = Counter((row.cluster, row.group) for row in rows.rebalances if row.system == "kafka")
+    counts: Counter[ClusterAndGroup] = Counter()
+    for (cluster, name, system), count in counts_of(rows.rebalances, "cluster", "group", "system").items():
+        if system == "kafka":
+            counts[cluster, name] += count
     room = budget.rows_max if budget.rows_max is not None else counts.total()
     fitting = {group for group in (counts if wanted is None else wanted) if 0 < counts[group] <= room}
     if not fitting:
@@ -114,7 +118,7 @@ def _scopes(rows: Any) -> Mapping[ClusterAndGroup, list[AdviceScope]]:
     """
     from models.whatif.scopes import AdviceScope
 
-    selected = {row.rebalance_id for row in rows.rebalances}
+    selected = values_of(rows.rebalances, "rebalance_id")
     scopes: defaultdict[ClusterAndGroup, list[AdviceScope]] = defaultdict(list)
     for incident in _grave(rows):
         ids = frozenset(column(incident, "rebalance_ids") or ())
@@ -139,8 +143,8 @@ def in_sections(rows: Any, wanted: Collection[ClusterAndGroup], advices: Sequenc
     from dashboards.wording.units import counted
 
     shown = advice_lines(advices)
-    rebalanced = {(row.cluster, row.group) for row in rows.rebalances}
-    left = len(rebalanced.intersection(wanted) - {(advice.cluster, advice.group) for advice in advices})
+    rebalanced = counts_of(rows.rebalances, "cluster", "group").keys()
+    left = len(rebalanced & set(wanted) - {(advice.cluster, advice.group) for advice in advices})
     if left:
         shown[f"{counted(left, 'group')} not searched here"] = [("A longer search covers them:", "groupscope advise PATH...")]
     return shown
