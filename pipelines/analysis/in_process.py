@@ -341,7 +341,7 @@ def _replay(reading: ReadingPass, options: AnalyzeOptions, analysis: AnalysisRes
     pool = reading.workers.pool
     if pool is not None:
         setting = ReplayInputs(nodes, reading.names, facts, options.limits)
-        for done in replay_groups(pool, reading.store.groups(), setting, reading.workers.folder):
+        for done in replay_groups(pool, reading.store.groups(), reading.store.row_count, setting, reading.workers.folder):
             _take(done, analysis, readers)
     else:
         for group, batches in reading.store.groups():

@@ -48,6 +48,8 @@ class EventStore:
 
     def __init__(self, held_bytes_max: int = HELD_BYTES_MAX) -> None:
         self._in_memory: list[pa.RecordBatch] = []
+        self.row_count = 0
+        """Events in memory and on disk."""
         self._held_bytes = 0
         self._held_bytes_max = held_bytes_max
         self._runs: list[Path] = []
@@ -58,6 +60,7 @@ class EventStore:
         if not batch.num_rows:
             return
         self._in_memory.append(batch)
+        self.row_count += batch.num_rows
         self._held_bytes += batch.nbytes
         if self._held_bytes > self._held_bytes_max:
             self._spill()

@@ -26,11 +26,13 @@ from pipelines.analysis.replay_failures import lost_with_process
 from pipelines.analysis.spill import write_rows
 from pipelines.analysis.stages import HISTORY_TABLES, INCIDENTS, group_histories, rows_by_table
 
-EVENTS_AT_ONCE = 1_500
-"""Events of a task, about a fifth of a second of work.
+EVENTS_AT_ONCE = range(1_500, 8_001)
+"""Least and greatest number of events of a task, a fifth of a second of work to a whole one.
 
 A larger group is a task by itself.
 """
+TASKS_EACH = 8
+"""Tasks for each process, where that makes none too small or too large."""
 ROWS_AT_ONCE = 5_000
 """Rows of one table that a worker holds."""
 
@@ -121,15 +123,16 @@ class _Rows:
 
 
 def replay_groups(
-    pool: WorkerPool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: ReplayInputs, folder: str
+    pool: WorkerPool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], event_count: int, setting: ReplayInputs, folder: str
 ) -> Iterator[ReplayedFiles]:
-    """Replay groups; yields their rows in the order in which the groups come."""
+    """Replay groups with so many events; yields their rows in the order in which the groups come."""
+    events_at_once = min(max(event_count // (TASKS_EACH * pool.size), EVENTS_AT_ONCE[0]), EVENTS_AT_ONCE[-1])
     path = Path(folder) / "setting.pickle"
     path.write_bytes(pickle.dumps(setting, protocol=pickle.HIGHEST_PROTOCOL))
     tasks: list[ReplayGroups] = []
 
     def noted() -> Iterator[ReplayGroups]:
-        for task in _tasks(groups, folder, str(path)):
+        for task in _tasks(groups, events_at_once, folder, str(path)):
             tasks.append(task)
             yield task
 
@@ -139,7 +142,9 @@ def replay_groups(
         os.unlink(task.path)
 
 
-def _tasks(groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], folder: str, setting: str) -> Iterator[ReplayGroups]:
+def _tasks(
+    groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], events_at_once: int, folder: str, setting: str
+) -> Iterator[ReplayGroups]:
     number, names, count = 0, list[str](), 0
     writer: pa.ipc.RecordBatchStreamWriter | None = None
     path = ""
@@ -151,7 +156,7 @@ def _tasks(groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], folder: str, 
                 writer = pa.ipc.new_stream(path, batch.schema)
             writer.write_batch(batch)
             count += batch.num_rows
-        if writer is not None and count >= EVENTS_AT_ONCE:
+        if writer is not None and count >= events_at_once:
             writer.close()
             yield ReplayGroups(path, setting, tuple(names))
             number, names, count, writer = number + 1, [], 0, None

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from parsers.sources.files import SourceFile
 from pipelines.analysis.parallel.pool import WorkerPool
+from pipelines.analysis.parallel.processes import may_fork
 from pipelines.analysis.parallel.reading import estimated_bytes
 from pipelines.scratch import scratch
 
-WORTH_BYTES = 20_000_000
-"""Minimum input for which several processes pay off.
-
-Each takes half a second to import its modules.
-"""
+WORTH_BYTES = 60_000_000
+"""Minimum input for which several forks of this process pay off: rows must come back from them."""
+WORTH_BYTES_NEW = 200_000_000
+"""The same for new interpreters, each of which takes half a second to import its modules."""
 
 
 def processors() -> int:
@@ -30,7 +30,7 @@ class Workers:
     As a context manager it removes both.
     """
 
-    def __init__(self, processes: int | None, worth_bytes: int = WORTH_BYTES) -> None:
+    def __init__(self, processes: int | None, worth_bytes: int | None = None) -> None:
         self._processes = processors() if processes is None else processes
         self._worth_bytes = worth_bytes
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -43,7 +43,8 @@ class Workers:
         """
         if self._processes < 2 or not sys.executable:
             return None
-        if sum(map(estimated_bytes, sources)) < self._worth_bytes or not all(os.path.isfile(source.path) for source in sources):
+        worth_bytes = (WORTH_BYTES if may_fork() else WORTH_BYTES_NEW) if self._worth_bytes is None else self._worth_bytes
+        if sum(map(estimated_bytes, sources)) < worth_bytes or not all(os.path.isfile(source.path) for source in sources):
             return None
         self.pool = WorkerPool(self._processes)
         return self.pool

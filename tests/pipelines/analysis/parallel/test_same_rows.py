@@ -39,7 +39,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_process, "Workers", partial(Workers, worth_bytes=0))
     monkeypatch.setattr("pipelines.analysis.parallel.reading.SHARE_BYTES", 8 << 20)
-    monkeypatch.setattr("pipelines.analysis.parallel.replay.EVENTS_AT_ONCE", 500)
+    monkeypatch.setattr("pipelines.analysis.parallel.replay.EVENTS_AT_ONCE", range(500, 501))
 
 
 def rows_of(analysis: AnalysisResult) -> dict[str, bytes]:
