@@ -11,7 +11,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, root_cause_entry, waits
 from conf.causes import cause as cause_entry
@@ -138,24 +138,31 @@ def _advice(system: str, advice_id: str | None, protocol: str, assignor: str | N
     return applicable_advice(advice, [(protocol, assignor)], None) if system == "kafka" else advice
 
 
-_REBALANCE = Columns(
+TALLIED = (
     "rebalance_id", "cluster", "system", "group", "topic", "protocol", "assignor", "generation_before", "generation_after", "started_at",
     "joined_at", "ended_at", "initial_delay_seconds", "join_seconds", "sync_seconds", "reconcile_seconds", "duration_seconds",
     "at_least_seconds", "outcome", "cause", "root_cause", "advice_id", "confidence", "alternatives", "settled_by", "offenders", "blockers",
     "members_before", "members_after", "member_seconds_stopped", "partition_seconds_stopped", "duplicate_window", "conformance",
-    "coordinator", "trigger_text", "evidence", "measurements_ms", "pause_seconds", "backlog_seconds",
+    "coordinator", "trigger_text", "measurements_ms", "pause_seconds", "backlog_seconds",
 )  # fmt: skip
+"""Columns of a rebalance but its evidence, which totals do without."""
+_TALLIED = Columns(*TALLIED)
 
 
 def rebalance(row: AnyRow) -> data.Rebalance:
     """Convert one row of `rebalances`."""
+    return rebalance_of(_TALLIED(row), column(row, "evidence") or ())
+
+
+def rebalance_of(values: Sequence[Any], evidence: Iterable[AnyRow] = ()) -> data.Rebalance:
+    """Convert the values of the columns `TALLIED`."""
     (
         rebalance_id, cluster, system, group, topic, protocol, assignor, generation_before, generation_after, started_at,
         joined_at, ended_at, initial_delay, join_seconds, sync_seconds, reconcile_seconds, length,
         at_least, outcome, cause_id, root, advice_id, confidence, alternatives, settled_by, offenders, blockers,
         members_before, members_after, member_seconds, partition_seconds, duplicate_window, conformance,
-        coordinator, trigger_text, evidence, measurements, pause, backlog,
-    ) = _REBALANCE(row)  # fmt: skip
+        coordinator, trigger_text, measurements, pause, backlog,
+    ) = values  # fmt: skip
     entry = cause_entry(system, cause_id)
     # A group that became empty has no member left that could wait. Members of the newer protocols keep working while
     # partitions move.
@@ -206,7 +213,7 @@ def rebalance(row: AnyRow) -> data.Rebalance:
         unexplained_lines=unexplained_lines or 0,
         coordinator=coordinator,
         trigger_text=trigger_text,
-        evidence=lines_of(evidence or ()),
+        evidence=lines_of(evidence),
         advice=_advice(system, advice_id or root or cause_id, protocol, assignor),
         measurements_ms=dict(measurements or {}),
         pause_seconds=pause,

@@ -302,6 +302,16 @@ class RebalanceTally:
             heapq.heapreplace(self._kept, entry)
 
     @property
+    def kept_ids(self) -> set[str]:
+        """Ids of the worst rebalances."""
+        return {entry[2] for entry in self._kept}
+
+    def complete(self, items: Iterable[data.Rebalance]) -> None:
+        """Put whole rebalances in place of those kept without their evidence."""
+        whole = {item.id: item for item in items}
+        self._kept = [(*entry[:3], whole.get(entry[2], entry[3])) for entry in self._kept]
+
+    @property
     def kept(self) -> list[data.Rebalance]:
         """The worst rebalances, by time."""
         return sorted((entry[3] for entry in self._kept), key=time_key)

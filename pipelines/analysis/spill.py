@@ -9,7 +9,7 @@ import itertools
 import os
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
-from parsers.arrow_arrays import optional_numbers
+from parsers.arrow_arrays import optional_numbers, strings
 from pipelines.schema.row_conversion import from_batch, to_batch, values_in
 from pipelines.scratch import scratch
 
@@ -271,6 +271,13 @@ class RowStore:
         for batch in self._batches():
             yield from zip(*values_in(self.table, batch, names), strict=True)
         yield from map(attrgetter(*names), self._in_memory) if len(names) > 1 else ((getattr(row, names[0]),) for row in self._in_memory)
+
+    def with_values(self, name: str, wanted: Collection[str]) -> Iterator[Any]:
+        """Rows with one of these texts in a column, without making others that are on disk."""
+        texts = strings(sorted(wanted))
+        for batch in self._batches():
+            yield from from_batch(self.table, batch.filter(pc.is_in(batch[name], value_set=texts)))
+        yield from (row for row in self._in_memory if getattr(row, name) in wanted)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         for path, _ in self._parts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -60,6 +60,9 @@ class HasColumns(Protocol):
 
     def values(self, *names: str) -> Iterable[tuple[Any, ...]]:
         """Values of these columns, row by row."""
+
+    def with_values(self, name: str, wanted: Collection[str]) -> Iterable[Any]:
+        """Rows with one of these texts in a column."""
 
 
 class Selection:

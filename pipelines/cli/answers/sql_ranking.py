@@ -15,6 +15,7 @@ from dashboards.answer import build
 from dashboards.answer.totals import HOSTLESS, OffenderKey, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
 from models.downtime import COOPERATIVE_PROTOCOLS, NAMELESS, PROTOCOLS_WITHOUT_STOP
+from pipelines.cli.answers.selection import HasColumns
 from pipelines.warehouse.warehouse_reader import StoredRows, column_in, quoted_text
 
 _GOES_ON = (
@@ -136,9 +137,14 @@ def rebalance_totals(rebalances: Iterable[Any], kept_max: int | None, incidents:
 
     From tables, objects are created only for rebalances that are shown, uncertain, or part of these incidents.
     """
-    if kept_max is None or not isinstance(rebalances, StoredRows):
+    if kept_max is None or not isinstance(rebalances, StoredRows | HasColumns):
         return build.tally_of(rebalances, kept_max, incidents)
     tally = RebalanceTally(kept_max, incidents)
+    if isinstance(rebalances, HasColumns):
+        for values in rebalances.values(*build.TALLIED):
+            tally.add(build.rebalance_of(values))
+        tally.complete(map(build.rebalance, rebalances.with_values("rebalance_id", tally.kept_ids)))
+        return tally
     for row in rebalances.query(_SUMS.format(stopped=STOPPED, untimed=UNTIMED, expected=_expected(), sure=data.SHOWN_AS_SURE)):
         groups = {(row["cluster"], row["group"]) for row in rebalances.query('select distinct cluster, "group" from chosen')}
         tally.sums = RebalanceTotals(groups=groups, **row)
