@@ -304,6 +304,8 @@ def _ghosts(phase: LoggedJoinPhase, roster: Roster, end: int) -> list[Person]:
 
 def _slow_rejoiner(context: RebalanceContext, end: int) -> list[Person]:
     """The old member that rejoined last, much later than the others."""
+    if end - context.phase.start < SLOW_REJOIN_US:
+        return []
     arrivals = _arrivals(context.phase, context.members, context.departures, end)
     ordered = sorted(arrivals.values(), key=lambda action: action.at)
     if not ordered or end - ordered[-1].at - stamp_width_us(ordered[-1].at) > LAST_MOMENT_US * 4:
