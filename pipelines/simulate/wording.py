@@ -5,10 +5,10 @@ Uses the catalogue's wordings, the logger's name, and log4j's layout.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from models.kafka.coordinator.runtime.version_policy import Policy
@@ -105,9 +105,9 @@ class MessageWriter:
 
     def line(self, written: WrittenLine) -> str | None:
         """The line of a message, None if the version has no wording for it."""
-        fields = {**FILLERS, "_group": written.fields.get("group"), **written.fields}
+        fields = written.fields
         if "reason_id" in fields:
-            fields["reason"] = self._reason(fields)
+            fields = {**fields, "reason": self._reason({**FILLERS, "_group": fields.get("group"), **fields})}
         form = self._form(written, fields)
         if form is None:
             return None
@@ -142,23 +142,47 @@ class MessageWriter:
         of_level = [form for form in fitting if form.level == written.level] if isinstance(written.source, str) else []
         return next(iter(of_level or fitting), None)
 
-    def _forms_of(self, message: str, given: frozenset[str]) -> list[LineForm]:
+    def _forms_of(self, message: str, named: frozenset[str]) -> list[LineForm]:
         """Wordings for which these fields suffice, the most specific first."""
-        wordings = self._catalogue.wordings
+        wordings, filled = self._catalogue.wordings, {name: value for name, value in FILLERS.items() if name not in named}
+        given = named | filled.keys()
         known = [
             pattern
             for pattern in wordings.of(message, self._policy.version)
-            if pattern.prefix not in self._others and wordings.needs(pattern, given) <= given
+            if pattern.prefix not in self._others and wordings.needs(pattern, given) <= given and wordings.fits(pattern, filled)
         ]
         known.sort(key=lambda pattern: (-len(pattern.constants), -len(wordings.needs(pattern, given))))
         return [
-            LineForm(pattern.constants, pattern.level, wordings.parts(pattern, given), self._logger(message, pattern)) for pattern in known
+            LineForm(
+                {name: value for name, value in pattern.constants.items() if name in named},
+                pattern.level,
+                _filled_in(wordings.parts(pattern, given), filled),
+                self._logger(message, pattern),
+            )
+            for pattern in known
         ]
 
     def _logger(self, message: str, pattern: Pattern) -> str:
         of_shard = SHARD_LOGGERS.get(message) if pattern.prefix in JAVA_PREFIXES else None
         named = of_shard or MESSAGE_LOGGERS.get(message) or LOGGERS.get(pattern.prefix)
         return named or (COORDINATOR if message.startswith("kafka.client.") else METADATA)
+
+
+def _filled_in(parts: Sequence[LinePart], filled: Mapping[str, Any]) -> list[LinePart]:
+    """Parts of a line with the fields that are always the same."""
+    made: list[LinePart] = []
+    for part in parts:
+        if isinstance(part, tuple) and (part[1] in filled or not part[1]):
+            part = part[0](filled[part[1]]) if part[1] else (partial(_with_fillers, part[0]), "")
+        if isinstance(part, str) and made and isinstance(made[-1], str):
+            made[-1] += part
+        else:
+            made.append(part)
+    return made
+
+
+def _with_fillers(render: Callable[[Any], str], fields: Mapping[str, Any]) -> str:
+    return render({**FILLERS, **fields})
 
 
 REASONS: Mapping[str, tuple[str, ...]] = {

@@ -31,28 +31,19 @@ class RepeatedContact(DelayedAction):
     every_ms: int
     beaten: Receive | None = None
     """Takes the response to a heartbeat; None for commits."""
-    _seat: GroupCoordinatorSeat = field(init=False)
-    _arrival: RenewalArrival | None = None
+    seat: GroupCoordinatorSeat = field(init=False)
+    arrival: RenewalArrival | None = None
     """The last one, with the session that it renewed."""
 
     def __post_init__(self) -> None:
-        self._seat = self.client.cluster.seats[self.client.plan.name]
+        self.seat = self.client.cluster.seats[self.client.plan.name]
 
-    def renewal(self, at_ms: int) -> RenewalArrival | None:
-        """The arrival of the request, if sent now it renews a session and does nothing else that is seen."""
-        client = self.client
-        if at_ms < client.paused_until_ms or at_ms < client.cut_until_ms or client.life != self.life:
-            return None
-        if self.beaten is None and (not client.owned or client.busy_until_ms > at_ms):
-            return None
-        arrival = self._arrival
-        if arrival is None or arrival.changes != self._seat.changes or arrival.node != client.node or arrival.is_under_way:
-            arrival = self._arrival = self._new_arrival()
-        return arrival
+    def new_arrival(self) -> RenewalArrival | None:
+        """Ask the coordinator for the session, after anything that may have changed the group.
 
-    def _new_arrival(self) -> RenewalArrival | None:
-        """Ask the coordinator for the session, after anything that may have changed the group."""
-        client, seat = self.client, self._seat
+        None if the request may do more than renew it.
+        """
+        client, seat = self.client, self.seat
         node = client.node
         if node is None or node != seat.node or node not in client.cluster.up:
             return None
@@ -116,13 +107,19 @@ def renew_sessions(world: World, before_ms: int) -> None:
                 pass
         elif action.__class__ is not RepeatedContact:
             return
-        elif action.attempt != action.client.attempt:
+        elif action.attempt != (client := action.client).attempt:
             heappop(due)  # as long as there is no other attempt, the member is stable in one generation
         else:
-            arrival = action.renewal(at_ms)
-            if arrival is None:
+            if at_ms < client.paused_until_ms or at_ms < client.cut_until_ms or client.life != action.life:
                 return
-            arrival.is_under_way, arrival.sent_ms, arrival.owned = True, at_ms, action.client.owned
+            if action.beaten is None and (not client.owned or client.busy_until_ms > at_ms):
+                return
+            arrival = action.arrival
+            if arrival is None or arrival.changes != action.seat.changes or arrival.node != client.node or arrival.is_under_way:
+                arrival = action.arrival = action.new_arrival()
+                if arrival is None:
+                    return
+            arrival.is_under_way, arrival.sent_ms, arrival.owned = True, at_ms, client.owned
             drawn = draw(_BITS)  # as `World.between` does it
             while drawn >= _WIDTH:
                 drawn = draw(_BITS)
