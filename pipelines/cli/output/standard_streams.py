@@ -20,6 +20,8 @@ from pipelines.errors import CannotWrite
 if TYPE_CHECKING:
     from rich.console import Console
 
+REFRESH_SECONDS = 0.1
+"""Least time between two pictures of a progress bar."""
 PIPE_WIDTH = 120
 """Width if standard output is no terminal and COLUMNS is unset."""
 
@@ -181,11 +183,17 @@ class Messenger:
 
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
         talk = Console(stderr=True, markup=False, emoji=False, highlight=False)
-        with Progress(*columns, console=talk, transient=True) as bar:
+        # Without a thread of its own, beside which this process could not be forked (`parallel.processes`).
+        with Progress(*columns, console=talk, transient=True, auto_refresh=False) as bar:
             task = bar.add_task(activity, total=None)
+            shown_at = 0.0
 
             def tell(name: str, done: int, total: int) -> None:
+                nonlocal shown_at
                 label = f"{activity} {shortened(visible(os.path.basename(name)), 30)}"
                 bar.update(task, completed=min(done, total) if total else done, total=total or None, description=label)
+                if (now := time.monotonic()) - shown_at >= REFRESH_SECONDS:
+                    shown_at = now
+                    bar.refresh()
 
             yield tell

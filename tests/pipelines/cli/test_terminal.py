@@ -7,11 +7,13 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from pipelines.cli.output.standard_streams import Messenger
 from tests.conftest import spread
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
@@ -58,6 +60,15 @@ def test_a_bar_on_a_terminal_only(command: str) -> None:
 @pytest.mark.parametrize(("options", "environment"), [(("--quiet",), {}), ((), {"TERM": "dumb"})])
 def test_no_bar_where_it_is_not_wanted(options: tuple[str, ...], environment: dict[str, str]) -> None:
     assert on_terminal("analyze", POLL_TIMEOUT, *options, err=True, **environment)[2] == b""
+
+
+def test_a_bar_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Messenger, "_is_silent", lambda _: False)
+    before = threading.active_count()
+    with Messenger().progress("reading") as tell:
+        assert tell is not None
+        tell("/logs/server.log", 1 << 20, 2 << 20)
+        assert threading.active_count() == before  # beside another thread no process is forked
 
 
 def test_a_bar_never_mixes_with_the_answer() -> None:

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import select
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipelines.analysis.parallel import processes
 from pipelines.analysis.parallel.pool import WorkerDeath, WorkerPool
+from pipelines.analysis.parallel.processes import ForkedProcess, NewInterpreter
+from tests.conftest import ROOT
 from tests.pipelines.analysis.parallel.work import Die, Double, Fail
 
 
+@pytest.fixture(params=[ForkedProcess, NewInterpreter])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Any]:
+    """The kind of processes; the second is used where a fork would not be safe."""
+    if request.param is ForkedProcess and sys.platform != "linux":
+        pytest.skip("forks are made on Linux alone")
+    monkeypatch.setattr(processes, "may_fork", lambda: request.param is ForkedProcess and threading.active_count() == 1)
+    return request.param  # type: ignore[no-any-return]
+
+
 @pytest.fixture
-def pool() -> Iterator[WorkerPool]:
+def pool(kind: type[Any]) -> Iterator[WorkerPool]:
     made = WorkerPool(2)
+    assert all(isinstance(process, kind) for process in made._processes)
     yield made
     made.close()
 
@@ -56,11 +74,62 @@ def test_what_a_task_raises_is_raised_here(pool: WorkerPool, problem: Exception)
         list(pool.results([Double(1), Fail(problem)]))
 
 
-def test_processes_end_with_their_pool() -> None:
-    pool = WorkerPool(2)
-    processes = list(pool._processes)
+def test_processes_end_with_their_pool(pool: WorkerPool) -> None:
+    started = list(pool._processes)
     next(pool.results(map(Double, range(10))))
     pool.close()
 
-    assert all(process.is_over() for process in processes)
+    assert all(process.is_over() for process in started)
     assert threading.active_count() < 50
+
+
+SCRIPT = """
+import sys, time
+from pipelines.analysis.parallel import processes
+from pipelines.analysis.parallel.pool import WorkerPool
+if sys.argv[1] == "new":
+    processes.may_fork = lambda: False
+pool = WorkerPool(3)
+print(*(process.pid for process in pool._processes), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pidfd_open is of Linux")
+@pytest.mark.parametrize("how", ["forked", "new"])
+def test_processes_end_when_their_parent_is_killed(how: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", SCRIPT, how], env=environment, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pids = list(map(int, parent.stdout.readline().split()))
+        watched = list(map(os.pidfd_open, pids))
+        parent.kill()
+    try:
+        assert len(watched) == 3
+        assert all(select.select([process], [], [], 60)[0] for process in watched)  # readable once it has ended
+    finally:
+        for process in watched:
+            os.close(process)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
+def test_only_a_process_without_other_threads_is_forked() -> None:
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        assert not processes.may_fork()
+    finally:
+        over.set()
+        other.join()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
+def test_output_that_waits_is_written_once_however_many_processes_there_are(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom pipelines.analysis.parallel.pool import WorkerPool\nfrom tests.pipelines.analysis.parallel.work import Double\n"
+        "sys.stdout.write('once')\npool = WorkerPool(2)\nlist(pool.results([Double(1), Double(2)]))\npool.close()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stdout == "once"
