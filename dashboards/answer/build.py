@@ -10,20 +10,18 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, root_cause_entry, waits
-from conf.causes import cause as cause_entry
+from conf.causes import CauseText, causes, incident_kinds, outage_cause, outage_ends, root_cause_entry, waits
 from dashboards.answer import presence
-from dashboards.answer.applicable_advice import applicable_advice, versions_of, with_applicable_advice
+from dashboards.answer.applicable_advice import versions_of, with_applicable_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
-from dashboards.answer.totals import RebalanceTally, Verdicts, heaviest, unknown_last
+from dashboards.answer.rebalance_items import rebalance, who
+from dashboards.answer.totals import RebalanceTally, Verdicts, unknown_last
 from dashboards.view import answer as data
-from dashboards.view.row_access import AnyRow, Columns, column, evidence_lines, lines_of
+from dashboards.view.row_access import AnyRow, column, evidence_lines
 from dashboards.wording.story import perhaps_static
 from dashboards.wording.units import MICROSECONDS
-from models.downtime import NAMELESS, PROTOCOLS_WITHOUT_STOP, is_cooperative
 
 Worst: TypeAlias = Callable[[Iterable[AnyRow], int | None], tuple[Sequence[AnyRow], Counter[str]]]
 Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[AnyRow]]
@@ -121,125 +119,6 @@ def worst_incidents(rows: Iterable[AnyRow], limit: int | None) -> tuple[list[Any
 
     worst = sorted(seen(), key=_worst_first) if limit is None else heapq.nsmallest(limit, seen(), key=_worst_first)
     return worst, counts
-
-
-def _goes_on(protocol: str, assignor: str | None) -> bool:
-    """Whether members keep working while partitions move.
-
-    This holds for the newer protocols and for cooperative assignors.
-    """
-    return protocol in PROTOCOLS_WITHOUT_STOP or is_cooperative(assignor)
-
-
-@lru_cache(maxsize=4096)
-def _advice(system: str, advice_id: str | None, protocol: str, assignor: str | None) -> tuple[RecommendedAction, ...]:
-    """Advice on a rebalance that its group can follow."""
-    advice = cause_entry(system, advice_id).advice
-    return applicable_advice(advice, [(protocol, assignor)], None) if system == "kafka" else advice
-
-
-TALLIED = (
-    "rebalance_id", "cluster", "system", "group", "topic", "protocol", "assignor", "generation_before", "generation_after", "started_at",
-    "joined_at", "ended_at", "initial_delay_seconds", "join_seconds", "sync_seconds", "reconcile_seconds", "duration_seconds",
-    "at_least_seconds", "outcome", "cause", "root_cause", "advice_id", "confidence", "alternatives", "settled_by", "offenders", "blockers",
-    "members_before", "members_after", "member_seconds_stopped", "partition_seconds_stopped", "duplicate_window", "conformance",
-    "coordinator", "trigger_text", "measurements_ms", "pause_seconds", "backlog_seconds",
-)  # fmt: skip
-"""Columns of a rebalance but its evidence, which totals do without."""
-_TALLIED = Columns(*TALLIED)
-
-
-def rebalance(row: AnyRow) -> data.Rebalance:
-    """Convert one row of `rebalances`."""
-    return rebalance_of(_TALLIED(row), column(row, "evidence") or ())
-
-
-def rebalance_of(values: Sequence[Any], evidence: Iterable[AnyRow] = ()) -> data.Rebalance:
-    """Convert the values of the columns `TALLIED`."""
-    (
-        rebalance_id, cluster, system, group, topic, protocol, assignor, generation_before, generation_after, started_at,
-        joined_at, ended_at, initial_delay, join_seconds, sync_seconds, reconcile_seconds, length,
-        at_least, outcome, cause_id, root, advice_id, confidence, alternatives, settled_by, offenders, blockers,
-        members_before, members_after, member_seconds, partition_seconds, duplicate_window, conformance,
-        coordinator, trigger_text, measurements, pause, backlog,
-    ) = values  # fmt: skip
-    entry = cause_entry(system, cause_id)
-    # A group that became empty has no member left that could wait. Members of the newer protocols keep working while
-    # partitions move.
-    # Clients of RocketMQ never wait for each other: only a queue without an owner stops.
-    nobody_waits = outcome == "empty" or _goes_on(protocol, assignor) or system == "rocketmq"
-    lasted = 0.0 if nobody_waits else length if length is not None else at_least or 0.0
-    # The initial delay stops nobody, unless the members were at work until their coordinator paused.
-    delay = 0.0 if root == "coordinator_pause" else initial_delay or 0.0
-    inferred_steps, unexplained_lines = _CONFORMANCE(conformance)
-    return data.Rebalance(
-        id=rebalance_id,
-        cluster=cluster,
-        system=system,
-        group=group,
-        topic=topic,
-        protocol=protocol,
-        assignor=assignor,
-        generation_before=generation_before,
-        generation_after=generation_after,
-        started_at=started_at,
-        joined_at=joined_at,
-        ended_at=ended_at,
-        initial_delay_seconds=initial_delay,
-        join_seconds=join_seconds,
-        sync_seconds=sync_seconds,
-        reconcile_seconds=reconcile_seconds,
-        duration_seconds=length,
-        at_least_seconds=at_least,
-        # RocketMQ: most queues are still consumed during a reallocation.
-        stopped_seconds=pause if pause is not None else max(0.0, lasted - delay),
-        outcome=outcome,
-        cause=cause_id,
-        cause_title=entry.title,
-        family=entry.family,
-        expected=entry.expected or (root is not None and cause_entry(system, root).expected),
-        root_cause=root,
-        confidence=confidence,
-        alternatives=heaviest(alternatives or {}, without=cause_id),
-        settled_by=settled_by,
-        offenders=tuple(map(who, offenders or ())),
-        blockers=tuple(map(who, blockers or ())),
-        members_before=members_before,
-        members_after=members_after,
-        member_seconds_stopped=member_seconds,
-        partition_seconds_stopped=partition_seconds,
-        duplicate_window=duplicate_window,
-        inferred_steps=inferred_steps or 0,
-        unexplained_lines=unexplained_lines or 0,
-        coordinator=coordinator,
-        trigger_text=trigger_text,
-        evidence=lines_of(evidence),
-        advice=_advice(system, advice_id or root or cause_id, protocol, assignor),
-        measurements_ms=dict(measurements or {}),
-        pause_seconds=pause,
-        backlog_seconds=backlog,
-    )
-
-
-_CONFORMANCE = Columns("inferred_steps", "unexplained_lines")
-_PERSON = Columns("client_id", "instance_id", "member_id", "host", "reason", "first")
-
-
-def who(person: AnyRow) -> data.Person:
-    """A member under its best known name.
-
-    The name is the client id, else the instance id, else the member id.
-    """
-    client_id, instance_id, member_id, host, reason, first = _PERSON(person)
-    return data.Person(
-        name=client_id or instance_id or member_id or NAMELESS,
-        member_id=member_id,
-        client_id=client_id,
-        instance_id=instance_id,
-        host=host.removeprefix("/") if host else None,
-        reason=reason or "",
-        first=bool(first),
-    )
 
 
 def outages(rows: Iterable[AnyRow]) -> list[data.Outage]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from conf.causes import cause as cause_entry
-from dashboards.answer.build import rebalance
+from dashboards.answer.rebalance_items import rebalance
 from dashboards.answer.totals import by_count
 from dashboards.view.answer import Rebalance
 from dashboards.view.row_access import AnyRow

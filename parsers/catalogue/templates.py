@@ -45,7 +45,10 @@ For each its index, name (empty if it gives several fields), parser, and True fo
 
 
 LinePart = str | tuple[Callable[[Any], str], str]
-"""Words of a line, or how to write a field and its name, which is empty where all fields are needed."""
+"""Words of a line, or how a field is written, with its name.
+
+The name is empty where all fields are needed.
+"""
 
 
 def write(parts: Iterable[LinePart], fields: Mapping[str, Any]) -> str:

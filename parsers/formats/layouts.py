@@ -113,7 +113,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class LazyRegex:
-    """A regular expression that is compiled when it is first used: most layouts are none of the files at hand."""
+    """A regular expression that is compiled when it is first used.
+
+    Most layouts are none of the files at hand.
+    """
 
     pattern: str
 

@@ -267,13 +267,19 @@ class RowStore:
         yield from self._in_memory
 
     def values(self, *names: str) -> Iterator[tuple[Any, ...]]:
-        """Values of these columns, row by row, without making the rows that are on disk."""
+        """Values of these columns, row by row.
+
+        Rows that are on disk are not made.
+        """
         for batch in self._batches():
             yield from zip(*values_in(self.table, batch, names), strict=True)
         yield from map(attrgetter(*names), self._in_memory) if len(names) > 1 else ((getattr(row, names[0]),) for row in self._in_memory)
 
     def with_values(self, name: str, wanted: Collection[str]) -> Iterator[Any]:
-        """Rows with one of these texts in a column, without making others that are on disk."""
+        """Rows with one of these texts in a column.
+
+        Others that are on disk are not made.
+        """
         texts = strings(sorted(wanted))
         for batch in self._batches():
             yield from from_batch(self.table, batch.filter(pc.is_in(batch[name], value_set=texts)))

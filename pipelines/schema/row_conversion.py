@@ -156,7 +156,7 @@ def from_batch(table: str, batch: pa.RecordBatch | pa.Table) -> list[Any]:
 
 
 def values_in(table: str, batch: pa.RecordBatch, names: Sequence[str]) -> list[list[Any]]:
-    """Values of some columns of Arrow rows of one gold table, as `from_batch` reads them."""
+    """Values of some columns of one gold table, as `from_batch` reads them."""
     row_type = _ROW_TYPES[table]
     return [_column(batch[name], _READERS.get((row_type.__name__, name))) for name in names]
 

@@ -126,7 +126,10 @@ class BothCoordinator:
         return None if request.group in self.modern.groups else self.classic.session_to_renew(request)
 
     def put_offsets(self, group: str, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
-        """Apply a commit to a classic group that did nothing else, at the time of its arrival."""
+        """Apply a commit to a classic group that did nothing else.
+
+        `at_ms` is the time of its arrival.
+        """
         self.classic.put_offsets(group, offsets, at_ms)
 
     def _unreached(self, request: Request) -> Error | None:

@@ -194,9 +194,7 @@ class Client(ABC):
         if self.world.now_ms >= self.cut_until_ms and self.node is not None:
             self.cluster.send(self.node, self.flight(request, self.attempt, receive, lost, only_refusals=only_refusals))
 
-    def flight(
-        self, request: Request, attempt: int, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False
-    ) -> Flight:
+    def flight(self, request: Request, attempt: int, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> Flight:
         """A request of an attempt; those of an earlier one get no response."""
         return Flight(
             request,

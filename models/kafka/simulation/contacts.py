@@ -25,7 +25,10 @@ Sender = tuple[str, int, str | None]
 
 @dataclass(slots=True, eq=False)
 class RepeatedContact(DelayedAction):
-    """The next heartbeat or commit of a stable member, which plans the one after it."""
+    """The next heartbeat or commit of a stable member.
+
+    It plans the one after it.
+    """
 
     attempt: int
     every_ms: int
@@ -39,9 +42,9 @@ class RepeatedContact(DelayedAction):
         self.seat = self.client.cluster.seats[self.client.plan.name]
 
     def new_arrival(self) -> RenewalArrival | None:
-        """Ask the coordinator for the session, after anything that may have changed the group.
+        """Ask the coordinator for the session.
 
-        None if the request may do more than renew it.
+        Needed after anything that may have changed the group. None if the request may do more than renew it.
         """
         client, seat = self.client, self.seat
         node = client.node
@@ -52,7 +55,10 @@ class RepeatedContact(DelayedAction):
         return None if session is None else RenewalArrival(self, seat, node, session, seat.changes, sender, self.beaten is None)
 
     def flight(self, sender: Sender, sent_ms: int, owned: tuple[Partition, ...]) -> Flight:
-        """The request as it was sent at a time; a commit is of these partitions."""
+        """The request that was sent at a time.
+
+        A commit is of these partitions.
+        """
         client = self.client
         number, group = client.cluster.number(), client.plan.name
         if self.beaten is not None:
@@ -84,9 +90,9 @@ class RenewalArrival:
 
 
 def renew_sessions(world: World, before_ms: int) -> None:
-    """Carry out contacts that renew sessions only, until there is anything else or it is `before_ms`.
+    """Carry out contacts that renew sessions only.
 
-    It comes to the same as one event for each step: delays are drawn in the same order, and ties broken.
+    Until there is anything else to do, or it is `before_ms`. It comes to the same as one event for each step: delays are drawn in the same order, and ties broken.
     """
     due, draw = world.due, world.dice.getrandbits
     while due:

@@ -40,7 +40,10 @@ class WorkerProcess(Protocol):
         """Where its results come from."""
 
     def end(self) -> int:
-        """Kill it, if it still runs; returns its exit code, or the negated number of the signal that ended it."""
+        """Kill it, if it still runs.
+
+        Returns its exit code, or the negated number of the signal that ended it.
+        """
 
     def is_over(self) -> bool:
         """Whether it has ended."""

@@ -27,9 +27,9 @@ from pipelines.analysis.spill import write_rows
 from pipelines.analysis.stages import HISTORY_TABLES, INCIDENTS, group_histories, rows_by_table
 
 EVENTS_AT_ONCE = range(1_500, 8_001)
-"""Least and greatest number of events of a task, a fifth of a second of work to a whole one.
+"""Least and greatest number of events of a task.
 
-A larger group is a task by itself.
+They are a fifth of a second of work, and a whole one. A larger group is a task by itself.
 """
 TASKS_EACH = 8
 """Tasks for each process, where that makes none too small or too large."""
@@ -125,7 +125,10 @@ class _Rows:
 def replay_groups(
     pool: WorkerPool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], event_count: int, setting: ReplayInputs, folder: str
 ) -> Iterator[ReplayedFiles]:
-    """Replay groups with so many events; yields their rows in the order in which the groups come."""
+    """Replay groups, which have this number of events together.
+
+    Yields their rows in the order in which the groups come.
+    """
     events_at_once = min(max(event_count // (TASKS_EACH * pool.size), EVENTS_AT_ONCE[0]), EVENTS_AT_ONCE[-1])
     path = Path(folder) / "setting.pickle"
     path.write_bytes(pickle.dumps(setting, protocol=pickle.HIGHEST_PROTOCOL))

@@ -14,9 +14,15 @@ from pipelines.analysis.parallel.reading import estimated_bytes
 from pipelines.scratch import scratch
 
 WORTH_BYTES = 60_000_000
-"""Minimum input for which several forks of this process pay off: rows must come back from them."""
+"""Minimum input for which several forks of this process pay off.
+
+Rows must come back from them.
+"""
 WORTH_BYTES_NEW = 200_000_000
-"""The same for new interpreters, each of which takes half a second to import its modules."""
+"""Minimum input for which several new interpreters pay off.
+
+Each takes half a second to import its modules.
+"""
 
 
 def processors() -> int:

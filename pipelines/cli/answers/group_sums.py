@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.answer import build
+from dashboards.answer import rebalance_items
 from dashboards.answer.totals import RebalanceTotals
 from pipelines.cli.answers.sql_ranking import STOPPED, UNTIMED
 from pipelines.warehouse.warehouse_reader import StoredRows
@@ -40,7 +40,7 @@ def group_sums(rebalances: Iterable[Any]) -> list[GroupSum]:
         ]
     else:
         sums: defaultdict[tuple[str, str, str], RebalanceTotals] = defaultdict(RebalanceTotals)
-        for item in map(build.rebalance, rebalances):
+        for item in map(rebalance_items.rebalance, rebalances):
             sums[item.cluster, item.system, item.group].add(item)
         totals = [GroupSum(*key, total.count, round(total.stopped_seconds, 6), total.untimed) for key, total in sums.items()]
     return sorted(totals, key=lambda total: (-total.stopped_seconds, -total.count, total.cluster, total.group))

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dashboards.answer import build
+from dashboards.answer import rebalance_items
 from dashboards.view.row_access import column
 from models.ids import make_id
 from pipelines.schema.tables import instant_text
@@ -25,7 +25,7 @@ def blockers(rows: Any, ranked_by: str) -> list[Blocker]:
     """Members that others waited for."""
     from dashboards.answer.history import blocker_ranking
 
-    return blocker_ranking.blockers(map(build.rebalance, rows.rebalances), ranked_by)
+    return blocker_ranking.blockers(map(rebalance_items.rebalance, rows.rebalances), ranked_by)
 
 
 def profiles(rows: Any) -> list[GroupProfile]:
@@ -34,7 +34,7 @@ def profiles(rows: Any) -> list[GroupProfile]:
     from dashboards.answer.history.periods import cover_of
 
     files = rows.inputs["log_files"]
-    pairs = ((row, build.rebalance(row)) for row in rows.rebalances)
+    pairs = ((row, rebalance_items.rebalance(row)) for row in rows.rebalances)
     return group_profiles.profiles(pairs, rows.members, rows.client_states, group_profiles.versions_by_file(files), cover_of(files))
 
 
@@ -46,7 +46,7 @@ def deploys(rows: Any) -> list[Deploy]:
 
     incidents = [row for row in rows.incidents if ROLLING_RESTART in (column(row, "kind"), column(row, "root_cause"))]
     ids = {rebalance_id for row in incidents for rebalance_id in column(row, "rebalance_ids") or ()}
-    items = map(build.rebalance, with_ids(rows.rebalances, "rebalance_id", ids)) if ids else ()
+    items = map(rebalance_items.rebalance, with_ids(rows.rebalances, "rebalance_id", ids)) if ids else ()
     return found(incidents, {item.id: item for item in items})
 
 
@@ -208,4 +208,4 @@ def reach(files: Iterable[Mapping[str, Any]]) -> tuple[int, int] | None:
 
 def rebalances_of(rows: Any) -> Iterator[Rebalance]:
     """Views of all rebalances."""
-    return map(build.rebalance, rows.rebalances)
+    return map(rebalance_items.rebalance, rows.rebalances)

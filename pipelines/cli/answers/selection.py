@@ -56,7 +56,7 @@ class FilteredRows(Generic[R]):
 
 @runtime_checkable
 class HasColumns(Protocol):
-    """Rows of which single columns can be read, as those of an analysis."""
+    """Rows whose single columns can be read, as those of an analysis."""
 
     def values(self, *names: str) -> Iterable[tuple[Any, ...]]:
         """Values of these columns, row by row."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conf.causes import EXPLAINED_SYSTEMS, cause, causes
-from dashboards.answer import build
+from dashboards.answer import build, rebalance_items
 from dashboards.answer.totals import HOSTLESS, OffenderKey, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
 from models.downtime import COOPERATIVE_PROTOCOLS, NAMELESS, PROTOCOLS_WITHOUT_STOP
@@ -141,9 +141,9 @@ def rebalance_totals(rebalances: Iterable[Any], kept_max: int | None, incidents:
         return build.tally_of(rebalances, kept_max, incidents)
     tally = RebalanceTally(kept_max, incidents)
     if isinstance(rebalances, HasColumns):
-        for values in rebalances.values(*build.TALLIED):
-            tally.add(build.rebalance_of(values))
-        tally.complete(map(build.rebalance, rebalances.with_values("rebalance_id", tally.kept_ids)))
+        for values in rebalances.values(*rebalance_items.TALLIED):
+            tally.add(rebalance_items.rebalance_of(values))
+        tally.complete(map(rebalance_items.rebalance, rebalances.with_values("rebalance_id", tally.kept_ids)))
         return tally
     for row in rebalances.query(_SUMS.format(stopped=STOPPED, untimed=UNTIMED, expected=_expected(), sure=data.SHOWN_AS_SURE)):
         groups = {(row["cluster"], row["group"]) for row in rebalances.query('select distinct cluster, "group" from chosen')}
@@ -151,7 +151,7 @@ def rebalance_totals(rebalances: Iterable[Any], kept_max: int | None, incidents:
     tally.by_offender = _totals_by_offender(rebalances)
     judged = column_in("rebalance_id", [rebalance_id for members in incidents.values() for rebalance_id in members])
     for row in rebalances.where(f"confidence < {data.SHOWN_AS_SURE} or {judged}"):
-        tally.add_verdict(build.rebalance(row))
+        tally.add_verdict(rebalance_items.rebalance(row))
     for item in longest(rebalances, kept_max)[0]:
         tally.keep(item)
     return tally

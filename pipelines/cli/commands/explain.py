@@ -90,7 +90,7 @@ def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
 
         write_list("rebalances", json_rows("rebalances", rows))
         return
-    from dashboards.answer.build import rebalance
+    from dashboards.answer.rebalance_items import rebalance
     from pipelines.cli.output import screens
 
     items = [rebalance(row) for row in rows]
@@ -115,7 +115,7 @@ def _tell_incident(incident: Any, source: Source, *, verbose: bool, as_json: boo
 
 
 def _write(row: Any, line: LocatedLine | None, source: Source, proof: Proof | None) -> None:
-    from dashboards.answer.build import rebalance
+    from dashboards.answer.rebalance_items import rebalance
     from dashboards.wording.story import story
     from pipelines.cli.answers import log_lines as lines
     from pipelines.cli.output import proof as proofs
@@ -146,7 +146,7 @@ def _advice(row: Any, source: Source) -> dict[str, Any]:
 
 
 def _show(name: str, row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) -> None:
-    from dashboards.answer.build import rebalance
+    from dashboards.answer.rebalance_items import rebalance
     from dashboards.wording.escaping import first_line, shortened
     from pipelines.cli.answers import log_lines as lines
     from pipelines.cli.answers.rebalance_lookup import apart_from

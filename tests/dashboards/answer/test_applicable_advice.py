@@ -6,7 +6,7 @@ import pytest
 
 from conf.causes import cause
 from dashboards.answer.applicable_advice import applicable_advice
-from dashboards.answer.build import rebalance
+from dashboards.answer.rebalance_items import rebalance
 from tests.dashboards import made
 
 SESSION = [

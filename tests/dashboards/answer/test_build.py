@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from dashboards.answer.build import build_answer, rebalance, tally_of
+from dashboards.answer.build import build_answer, tally_of
+from dashboards.answer.rebalance_items import rebalance
 from dashboards.view.answer import NEWER_PROTOCOLS, Answer
 from models.downtime import NAMELESS, PROTOCOLS_WITHOUT_STOP, stopped_seconds
 from models.rows import Person

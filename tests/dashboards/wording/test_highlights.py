@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.answer.build import rebalance
+from dashboards.answer.rebalance_items import rebalance
 from dashboards.wording.highlights import MARKED_BLOCKER, MARKED_GROUP, MARKED_OFFENDER, MARKED_WORDS, highlight_positions
 from tests.dashboards import made
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dashboards.answer.build import build_answer, rebalance
+from dashboards.answer.build import build_answer
+from dashboards.answer.rebalance_items import rebalance
 from dashboards.wording.story import own_words, savings, story
 from dashboards.wording.units import Clock
 from tests.dashboards import golden, made

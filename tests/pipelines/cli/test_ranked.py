@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conf.causes import causes
-from dashboards.answer import build
+from dashboards.answer import rebalance_items
 from dashboards.answer.build import build_answer
 from dashboards.wording.units import Clock
 from models.downtime import COOPERATIVE_PROTOCOLS, stopped_seconds
@@ -88,7 +88,7 @@ def test_the_longest(both: tuple[Made, Any], limit: int | None) -> None:
 def test_downtime_on_the_page_is_that_of_the_models(both: tuple[Made, Any]) -> None:
     rows, _ = both
     measured = [row for row in rows.rebalances if row.pause_seconds is None]
-    assert [build.rebalance(row).stopped_seconds for row in measured] == [stopped_seconds(row) for row in measured]
+    assert [rebalance_items.rebalance(row).stopped_seconds for row in measured] == [stopped_seconds(row) for row in measured]
 
 
 @pytest.mark.parametrize("ranked_by", ["client", "member", "instance", "host"])

@@ -63,7 +63,7 @@ def test_no_bar_where_it_is_not_wanted(options: tuple[str, ...], environment: di
 
 
 def test_a_bar_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Messenger, "_is_silent", lambda _: False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     before = threading.active_count()
     with Messenger().progress("reading") as tell:
         assert tell is not None

@@ -112,7 +112,7 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
 
 
 def expires_at(shard: Shard, at_ms: int, retention_ms: int | None) -> int | None:
-    """End of the retention that the client or an old broker fixes for a commit, else None."""
+    """End of a commit's retention, None if neither client nor broker fixes it."""
     if retention_ms is None and shard.policy.retention is Retention.PER_OFFSET:
         retention_ms = shard.settings.retention_ms
     return None if retention_ms is None else at_ms + retention_ms

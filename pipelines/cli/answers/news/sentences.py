@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboards.answer.build import rebalance
+from dashboards.answer.rebalance_items import rebalance
 from dashboards.view.answer import Rebalance
 from dashboards.wording import story
 from dashboards.wording.durations import duration

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from dashboards.answer.build import rebalance
 from dashboards.answer.history.alert_rules import breaches
+from dashboards.answer.rebalance_items import rebalance
 from dashboards.view.answer import Rebalance
 from pipelines.cli.arguments.alert_rules import alert_rules
 from pipelines.errors import UsageError

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboards.answer.build import rebalance
 from dashboards.answer.history.blocker_ranking import blockers
 from dashboards.answer.history.change_points import change_points
 from dashboards.answer.history.group_profiles import Files, profiles
 from dashboards.answer.history.periods import between, cover_of, covered_seconds, periods
 from dashboards.answer.history.trends import score_parts, stability, trends
+from dashboards.answer.rebalance_items import rebalance
 from dashboards.wording.units import Clock
 from tests.dashboards import made
 
