@@ -92,7 +92,8 @@ class RenewalArrival:
 def renew_sessions(world: World, before_ms: int) -> None:
     """Carry out contacts that renew sessions only.
 
-    Until there is anything else to do, or it is `before_ms`. It comes to the same as one event for each step: delays are drawn in the same order, and ties broken.
+    Until there is anything else to do, or it is `before_ms`. It comes to the same as one event for each step: delays are drawn in the
+    same order, and ties broken.
     """
     due, draw = world.due, world.dice.getrandbits
     while due:
