@@ -136,7 +136,7 @@ class AssignmentWrite:
                 return True
             if self._was_readmitted_alone():
                 return False  # when the others sent their SyncGroups is not told
-            if any(_is_answered_as(action.at, given_up_at) for action in refused):
+            if any(_is_answered_as(action.at, given_up_at) and not self._has_one_just_joined(action) for action in refused):
                 return True
             return self._is_sync_answered_by_loss() or (_is_answered_as(phase.start, given_up_at) and self._have_all_asked_again())
         if any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused):
@@ -152,6 +152,14 @@ class AssignmentWrite:
         """
         previous, before = self.phase.previous, self.phase.window.generation_before
         return previous is not None and None not in (previous.generation_after, before) and previous.generation_after != before
+
+    def _has_one_just_joined(self, refusal: MemberAction) -> bool:
+        """Whether a new process asked to join just before a SyncGroup was refused.
+
+        A join before the assignment is stored begins a rebalance, too, which refuses all that wait for it (doJoinGroup).
+        """
+        near = self.phase.actions_of(ActionKind.JOIN, start=refusal.at - CLOCK_TOLERANCE_US, end=refusal.at)
+        return any(self.phase.actor(request) != self.phase.actor(refusal) for request in near)
 
     def _was_readmitted_alone(self) -> bool:
         """Whether only a static member that came back shows the generation before.

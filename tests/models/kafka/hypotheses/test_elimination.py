@@ -446,6 +446,25 @@ def test_a_sync_was_refused_because_its_write_failed(action: MemberAction, value
 
 
 @pytest.mark.parametrize(
+    ("join", "given_up"),
+    [
+        (by_client(K.JOIN, GIVEN_UP, "c"), False),
+        (by_client(K.JOIN, GIVEN_UP - CLOCK_TOLERANCE_US + 1, "c"), False),
+        (by_client(K.JOIN, GIVEN_UP - CLOCK_TOLERANCE_US, "c"), True),
+        (by_client(K.JOIN, GIVEN_UP + 1, "c"), True),
+        (by_client(K.JOIN, GIVEN_UP), True),
+        (by_client(K.REJOIN, GIVEN_UP, "b"), True),
+    ],
+    ids=["then", "just before", "earlier", "later", "of itself", "of an old member"],
+)
+def test_a_new_process_that_joins_just_then_may_be_why_a_sync_was_refused(join: MemberAction, given_up: bool) -> None:
+    sync = refused(GIVEN_UP, why="REBALANCE_IN_PROGRESS")
+    assert context(*sorted((join, sync), key=lambda action: action.at), **SUPERSEDED).write.was_given_up is given_up  # type: ignore[arg-type]
+    told = refused(GIVEN_UP)  # by its error
+    assert context(*sorted((join, told), key=lambda action: action.at), **SUPERSEDED).write.was_given_up  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("away", "instance", "values", "given_up"),
     [
         (-CLOCK_TOLERANCE_US, "i", {}, False),
