@@ -3,8 +3,8 @@
 Great Expectations validates each table once, which counts the failures of all checks. Only failed checks are repeated,
 for samples of the failing rows. The library takes seconds to import, so it is imported when needed. It runs several
 Spark queries for each table, however small, which would double the duration of a gate. So it validates few rows in this
-process: where all tables are in the driver, DuckDB computes the results of their rules; else one query of Spark fetches
-them. Failures are always shown by Spark.
+process: of tables in the driver DuckDB computes the results of their rules; others are fetched by one query of Spark. Failures are
+always shown by Spark.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def run_gate(
     views = {**tables, **(whole or {})}
     for name in {other for table in tables for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
         views[name] = TABLES[name].arrow_schema().empty_table()
-    passed = _passed_in_process(tables, views, limits) if sum(counts.values()) <= arrow_diff.LOCAL_ROWS_MAX else frozenset()
+    near = _in_driver(tables, views, limits)
+    passed = _passed_in_process(near, views, limits) if sum(counts[name] for name in near) <= arrow_diff.LOCAL_ROWS_MAX else frozenset()
     pages: list[Validation] = [] if seen is None else seen
     rest = {name: rows for name, rows in tables.items() if name not in passed}
     by_table = {name: [Result(name, gate, check, True, counts[name], 0) for check in checks_of(TABLES[name], limits)] for name in passed}
@@ -162,22 +163,25 @@ def _checked_by_spark(
             spark.catalog.dropTempView(VIEW.format(name))
 
 
-def _passed_in_process(tables: CheckedRows, views: CheckedRows, limits: Mapping[str, float] | None) -> frozenset[str]:
-    """Tables in the driver that pass.
+def _in_driver(tables: CheckedRows, views: CheckedRows, limits: Mapping[str, float] | None) -> dict[str, pa.Table]:
+    """Tables in the driver whose rules need no table that is elsewhere."""
+    local = {name for name, rows in views.items() if isinstance(rows, pa.Table)}
+    return {
+        name: rows
+        for name, rows in tables.items()
+        if isinstance(rows, pa.Table) and all(local.issuperset(check.others) for check in checks_of(TABLES[name], limits))
+    }
 
-    None do if a table of the gate is elsewhere.
-    """
-    local_views = {name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}
-    local_tables = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
-    if len(local_views) + len(local_tables) < len(views) + len(tables):
-        return frozenset()
-    checks = {name: checks_of(TABLES[name], limits) for name in local_tables}
-    filled = {name: rows for name, rows in local_tables.items() if rows.num_rows}
-    with LocalTables(local_views) as known:
+
+def _passed_in_process(tables: Mapping[str, pa.Table], views: CheckedRows, limits: Mapping[str, float] | None) -> frozenset[str]:
+    """Tables in the driver that pass."""
+    checks = {name: checks_of(TABLES[name], limits) for name in tables}
+    filled = {name: rows for name, rows in tables.items() if rows.num_rows}
+    with LocalTables({name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}) as known:
         failed = (
             set() if all_hold(filled, known, checks) else {name for name in filled if not all_hold({name: filled[name]}, known, checks)}
         )
-    return frozenset(local_tables.keys() - failed)
+    return frozenset(tables.keys() - failed)
 
 
 def _pages_of_passed(gate: str, tables: CheckedRows, views: CheckedRows, limits: Mapping[str, float] | None) -> list[Validation]:

@@ -20,7 +20,7 @@ from pipelines.jobs.replay.replayed_rows import NAMING
 from pipelines.quality.checks import checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
-from pipelines.schema.tables import TABLES, Column, Table
+from pipelines.schema.tables import TABLES, Column, Table, without_run
 from pipelines.warehouse.rows import arrow_diff
 from tests.conftest import LONG
 from tests.pipelines.quality.suites import checked_tables
@@ -160,6 +160,22 @@ def test_broken_rows_are_found_and_shown(spark: SparkSession) -> None:
     assert not any('"good"' in result.line() for result in found.values())
     with pytest.raises(GateFailed, match=r"gold\.rebalances: group is never null: not met by 1 of 10 rows, among them .*broken-0"):
         stop_if_failed(results)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("change", [{}, {"cause": "boredom"}])
+def test_rows_in_the_driver_are_held_to_the_same_beside_rows_that_are_not(spark: SparkSession, change: dict[str, Any]) -> None:
+    rebalances = frame(spark, "rebalances", GOOD | {"rebalance_id": "r1"} | change)
+    steps = frame(spark, "group_transitions", {"transition_id": "t1"})
+    counts = {"rebalances": 1, "group_transitions": 1}
+    near: list[Validation] = []
+    far: list[Validation] = []
+    arrow = rebalances.toArrow().cast(without_run("rebalances"))
+
+    here = run_gate("gold", {"rebalances": arrow, "group_transitions": steps}, counts, seen=near, spark=spark)
+    assert here == run_gate("gold", {"rebalances": rebalances, "group_transitions": steps}, counts, seen=far)
+    assert bool(failed([result for result in here if result.table == "rebalances"])) is bool(change)
+    assert {page.table for page in near} == {page.table for page in far}
 
 
 @pytest.mark.spark
