@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,22 +18,27 @@ from pipelines.analysis.parallel.processes import ForkedProcess, NewInterpreter
 from tests.conftest import ROOT
 from tests.pipelines.analysis.parallel.work import Die, Double, Fail
 
-
-@pytest.fixture(params=[ForkedProcess, NewInterpreter])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Any]:
-    """The kind of processes; the second is used where a fork would not be safe."""
-    if request.param is ForkedProcess and sys.platform != "linux":
-        pytest.skip("forks are made on Linux alone")
-    monkeypatch.setattr(processes, "may_fork", lambda: request.param is ForkedProcess and threading.active_count() == 1)
-    return request.param  # type: ignore[no-any-return]
+FORKS = os.environ.get("GROUPSCOPE_TEST_FORKS") == "1"
+"""Whether this process is one in which forks are tried: other tests leave threads, beside which none is made."""
 
 
 @pytest.fixture
-def pool(kind: type[Any]) -> Iterator[WorkerPool]:
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
+    monkeypatch.setattr(processes, "may_fork", lambda: FORKS and threading.active_count() == 1)
     made = WorkerPool(2)
-    assert all(isinstance(process, kind) for process in made._processes)
+    assert all(isinstance(process, ForkedProcess if FORKS else NewInterpreter) for process in made._processes)
     yield made
     made.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
+@pytest.mark.skipif(FORKS, reason="this is that process")
+def test_forks_do_the_same() -> None:
+    environment = {**os.environ, "GROUPSCOPE_TEST_FORKS": "1", "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "--color=no", __file__]
+    tried = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert tried.returncode == 0, tried.stdout[-4_000:]
+    assert " passed" in tried.stdout
 
 
 def test_results_come_in_the_order_of_the_tasks(pool: WorkerPool) -> None:
