@@ -67,7 +67,12 @@ class Wordings:
     @staticmethod
     def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
         """Whether the wording's fixed values agree with the fields."""
-        return all(fields.get(name, value) == value for name, value in pattern.constants.items())
+        return agree(pattern.constants, fields)
+
+
+def agree(constants: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    """Whether fields that are given have these values."""
+    return all(fields.get(name, value) == value for name, value in constants.items())
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -342,8 +342,12 @@ def begins_record(line: str) -> bool:
     """
     if _SHAPED.search(line) is None:
         return _unshaped().match(line) is not None
-    dated_layouts = (layout for layout in layouts() if layout.date is not None and layout.date.has_date)
-    return BROKEN_STAMP.match(line) is not None or any(layout.head.match(line) for layout in dated_layouts)
+    return BROKEN_STAMP.match(line) is not None or any(head.match(line) for head in _dated_heads())
+
+
+@lru_cache(maxsize=1)
+def _dated_heads() -> tuple[re.Pattern[str], ...]:
+    return tuple(_compiled(layout.head.pattern) for layout in layouts() if layout.date is not None and layout.date.has_date)
 
 
 @lru_cache(maxsize=1)

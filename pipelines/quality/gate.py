@@ -128,7 +128,8 @@ def run_gate(
     for name in {other for table in tables for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
         views[name] = TABLES[name].arrow_schema().empty_table()
     near = _in_driver(tables, views, limits)
-    passed = _passed_in_process(near, views, limits) if sum(counts[name] for name in near) <= arrow_diff.LOCAL_ROWS_MAX else frozenset()
+    are_few = sum(counts[name] for name in near) <= arrow_diff.LOCAL_ROWS_MAX
+    passed = _passed_in_process(near, views, limits) if near and are_few else frozenset()
     pages: list[Validation] = [] if seen is None else seen
     rest = {name: rows for name, rows in tables.items() if name not in passed}
     by_table = {name: [Result(name, gate, check, True, counts[name], 0) for check in checks_of(TABLES[name], limits)] for name in passed}

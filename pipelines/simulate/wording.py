@@ -16,7 +16,7 @@ from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import Catalogue, catalogue
 from parsers.catalogue.entries import Pattern
 from parsers.catalogue.templates import LinePart, write
-from parsers.catalogue.wordings import version_key
+from parsers.catalogue.wordings import agree, version_key
 
 JAVA_PREFIXES = frozenset({"shard", "runtime", "group", "group_id", "group_equals", "group_member"})
 SCALA_PREFIXES = frozenset({"scala", "manager"})
@@ -89,10 +89,6 @@ class LineForm:
     parts: Sequence[LinePart]
     logger: str
 
-    def fits(self, fields: Mapping[str, Any]) -> bool:
-        """Whether the wording's fixed values agree with the fields."""
-        return all(fields.get(name, value) == value for name, value in self.constants.items())
-
 
 class MessageWriter:
     """Words messages as one version does."""
@@ -138,7 +134,7 @@ class MessageWriter:
         known = self._forms.get(key)
         if known is None:
             known = self._forms[key] = self._forms_of(written.message, frozenset(fields))
-        fitting = [form for form in known if not form.constants or form.fits(fields)]
+        fitting = [form for form in known if not form.constants or agree(form.constants, fields)]
         of_level = [form for form in fitting if form.level == written.level] if isinstance(written.source, str) else []
         return next(iter(of_level or fitting), None)
 

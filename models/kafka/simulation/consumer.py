@@ -14,14 +14,14 @@ from typing import Any, cast
 
 from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, subscription
 from models.kafka.coordinator.protocol.errors import NO_ERROR, Error
-from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Sync
+from models.kafka.coordinator.protocol.requests import Join, Leave, Leaver, Protocol, Sync
 from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.assignment import cooperative_sticky_assignment, owned_partitions, range_assignment
 from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
 from models.kafka.simulation.cluster import Flight
-from models.kafka.simulation.contacts import RepeatedContact
+from models.kafka.simulation.contacts import RepeatedContact, commit, heartbeat, sender_of
 from models.kafka.simulation.scenario import COOPERATIVE
 
 # Looked up more quickly as names of the module (see `group_states`).
@@ -289,8 +289,7 @@ class Consumer(Client):
         if self.node is None:
             self._with_coordinator(lambda: None)
         if self.node is not None:
-            request = Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance)
-            self._send(request, self._beaten, lambda: None, only_refusals=True)
+            self._send(heartbeat(self, sender_of(self)), self._beaten, lambda: None, only_refusals=True)
         self._beat_later(attempt)
 
     def _beaten(self, response: Response) -> None:
@@ -312,8 +311,7 @@ class Consumer(Client):
         if attempt != self.attempt or self.phase is not _STABLE:
             return
         if self.node is not None and self.owned and self.busy_until_ms <= self.world.now_ms:
-            offsets = dict.fromkeys(self.owned, self.world.now_ms)
-            request = Commit(self.cluster.number(), self.plan.name, offsets, self.member, self.generation, self.instance)
+            request = commit(self, sender_of(self), self.world.now_ms, self.owned)
             self._send(request, lambda _: None, lambda: None, only_refusals=True)
         self._commit_later(attempt)
 

@@ -12,7 +12,7 @@ from heapq import heappop, heappush, heapreplace
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat
 from models.kafka.coordinator.runtime.timers import Session
-from models.kafka.simulation.client import DelayedAction
+from models.kafka.simulation.client import Client, DelayedAction
 from models.kafka.simulation.cluster import LATENCY_MS, Flight, GroupCoordinatorSeat, Receive
 from models.kafka.simulation.world import World
 
@@ -21,6 +21,21 @@ _WIDTH = LATENCY_MS[1] - LATENCY_MS[0] + 1
 _BITS = _WIDTH.bit_length()
 Sender = tuple[str, int, str | None]
 """Member id, generation and instance id."""
+
+
+def sender_of(client: Client) -> Sender:
+    """The member that a client is now."""
+    return client.member, client.generation, client.instance
+
+
+def heartbeat(client: Client, sender: Sender) -> Heartbeat:
+    """A client's next heartbeat."""
+    return Heartbeat(client.cluster.number(), client.plan.name, *sender)
+
+
+def commit(client: Client, sender: Sender, sent_ms: int, owned: tuple[Partition, ...]) -> Commit:
+    """A client's next commit, whose offsets are the time."""
+    return Commit(client.cluster.number(), client.plan.name, dict.fromkeys(owned, sent_ms), *sender)
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +65,7 @@ class RepeatedContact(DelayedAction):
         node = client.node
         if node is None or node != seat.node or node not in client.cluster.up:
             return None
-        sender = (client.member, client.generation, client.instance)
+        sender = sender_of(client)
         session = seat.coordinator.session_to_renew(Heartbeat(0, seat.group, *sender))
         return None if session is None else RenewalArrival(self, seat, node, session, seat.changes, sender, self.beaten is None)
 
@@ -60,11 +75,9 @@ class RepeatedContact(DelayedAction):
         A commit is of these partitions.
         """
         client = self.client
-        number, group = client.cluster.number(), client.plan.name
         if self.beaten is not None:
-            return client.flight(Heartbeat(number, group, *sender), self.attempt, self.beaten, lambda: None, only_refusals=True)
-        request = Commit(number, group, dict.fromkeys(owned, sent_ms), *sender)
-        return client.flight(request, self.attempt, lambda _: None, lambda: None, only_refusals=True)
+            return client.flight(heartbeat(client, sender), self.attempt, self.beaten, lambda: None, only_refusals=True)
+        return client.flight(commit(client, sender, sent_ms, owned), self.attempt, lambda _: None, lambda: None, only_refusals=True)
 
 
 @dataclass(slots=True, eq=False)

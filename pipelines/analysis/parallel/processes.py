@@ -82,13 +82,19 @@ class ForkedProcess:
     def __init__(self, serve: Serve, others: Iterable[WorkerProcess]) -> None:
         task_reader, task_writer = os.pipe()
         result_reader, result_writer = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # since 3.12, where a library has a thread
-            self.pid = os.fork()
+        inherited = [task_writer, result_reader, *(stream.fileno() for other in others for stream in (other.tasks, other.results))]
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # where its reader is gone, the next line tells
+                stream.flush()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # since 3.12, where a library has a thread
+                self.pid = os.fork()
+        except OSError:
+            for descriptor in (task_reader, task_writer, result_reader, result_writer):
+                os.close(descriptor)
+            raise
         if not self.pid:
-            inherited = [task_writer, result_reader, *(stream.fileno() for other in others for stream in (other.tasks, other.results))]
             _serve_as_child(serve, task_reader, result_writer, inherited)
         os.close(task_reader)
         os.close(result_writer)
@@ -101,16 +107,21 @@ class ForkedProcess:
         if not self.is_over():
             os.kill(self.pid, signal.SIGKILL)
         _close(self)
-        if self._status is None:
-            self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self._status
+        return self._wait(0) or 0
 
     def is_over(self) -> bool:
         """Whether it has ended."""
+        return self._wait(os.WNOHANG) is not None
+
+    def _wait(self, options: int) -> int | None:
+        """How it ended, None if it has not."""
         if self._status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            try:
+                pid, status = os.waitpid(self.pid, options)
+            except ChildProcessError:  # the process that started this one has it ignore its children
+                pid, status = self.pid, 0
             self._status = os.waitstatus_to_exitcode(status) if pid else None
-        return self._status is not None
+        return self._status
 
 
 def _serve_as_child(serve: Serve, task_reader: int, result_writer: int, inherited: Iterable[int]) -> None:
@@ -147,4 +158,7 @@ def may_fork() -> bool:
 
 def started(serve: Serve, others: Iterable[WorkerProcess]) -> WorkerProcess:
     """Start a process beside others of the same pool."""
-    return ForkedProcess(serve, others) if may_fork() else NewInterpreter()
+    if may_fork():
+        with suppress(OSError):  # memory may lack for a copy of this process
+            return ForkedProcess(serve, others)
+    return NewInterpreter()

@@ -23,6 +23,11 @@ WORTH_BYTES_NEW = 200_000_000
 
 Each takes half a second to import its modules.
 """
+BYTES_EACH = 30_000_000
+"""Least input of a process, but where there are two.
+
+On a machine with many processors more of them would only take memory.
+"""
 
 
 def processors() -> int:
@@ -50,9 +55,10 @@ class Workers:
         if self._processes < 2 or not sys.executable:
             return None
         worth_bytes = (WORTH_BYTES if may_fork() else WORTH_BYTES_NEW) if self._worth_bytes is None else self._worth_bytes
-        if sum(map(estimated_bytes, sources)) < worth_bytes or not all(os.path.isfile(source.path) for source in sources):
+        size = sum(map(estimated_bytes, sources))
+        if size < worth_bytes or not all(os.path.isfile(source.path) for source in sources):
             return None
-        self.pool = WorkerPool(self._processes)
+        self.pool = WorkerPool(min(self._processes, max(2, size // BYTES_EACH)))
         return self.pool
 
     @property

@@ -61,7 +61,10 @@ class Timer:
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A member's session while nothing but its renewals happens, which move its timer on."""
+    """A member's session while nothing but its renewals happens.
+
+    They move its timer on.
+    """
 
     timer: Timer
     session_ms: int
@@ -118,7 +121,7 @@ class Timers:
 
     def due_ms(self, kind: TimerKind, group: str, member: str) -> int | None:
         """Deadline of one timer, None if it isn't set."""
-        timer = self._live.get((kind, group, member))
+        timer = self.pending(kind, group, member)
         return None if timer is None else timer.at_ms
 
     def pending(self, kind: TimerKind, group: str, member: str) -> Timer | None:

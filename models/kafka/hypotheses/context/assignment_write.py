@@ -141,7 +141,7 @@ class AssignmentWrite:
             return self._is_sync_answered_by_loss() or (_is_answered_as(phase.start, given_up_at) and self._have_all_asked_again())
         if any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused):
             return True
-        took = (action.event.fields.get("total_ms") for action in refused)
+        took = (action.event.fields.get("total_ms") for action in refused if not self._has_one_just_joined(action))
         return any(isinstance(time, int | float) and 0 <= time * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for time in took)
 
     @property

@@ -464,6 +464,12 @@ def test_a_new_process_that_joins_just_then_may_be_why_a_sync_was_refused(join: 
     assert context(*sorted((join, told), key=lambda action: action.at), **SUPERSEDED).write.was_given_up  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("name", "given_up"), [("c", False), ("a", True)])
+def test_a_request_to_join_just_then_may_be_why_a_sync_that_took_so_long_was_refused(name: str, given_up: bool) -> None:
+    sync = refused(-9, Witness.REQUEST, "other", total_ms=STORE_TIMEOUT_US / US_PER_MS)
+    assert context(by_request(K.JOIN, -9, name), sync, **PHASE).write.was_given_up is given_up  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("away", "instance", "values", "given_up"),
     [

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.analysis.parallel import processes
+from parsers.reading.reader import ReadOptions, find_files
+from pipelines.analysis.parallel import processes, workers
 from pipelines.analysis.parallel.pool import WorkerDeath, WorkerPool
 from pipelines.analysis.parallel.processes import ForkedProcess, NewInterpreter
+from pipelines.analysis.parallel.workers import Workers
 from tests.conftest import ROOT
 from tests.pipelines.analysis.parallel.work import Die, Double, Fail
 
@@ -89,7 +91,8 @@ def test_processes_end_with_their_pool(pool: WorkerPool) -> None:
 
 SCRIPT = """
 import sys, time
-from pipelines.analysis.parallel import processes
+from parsers.reading.reader import ReadOptions, find_files
+from pipelines.analysis.parallel import processes, workers
 from pipelines.analysis.parallel.pool import WorkerPool
 if sys.argv[1] == "new":
     processes.may_fork = lambda: False
@@ -137,3 +140,43 @@ def test_output_that_waits_is_written_once_however_many_processes_there_are(tmp_
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120, check=True)
     assert ended.stdout == "once"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux alone")
+def test_a_pool_ends_where_the_ends_of_children_are_ignored() -> None:
+    script = (
+        "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nfrom pipelines.analysis.parallel.pool import WorkerPool\n"
+        "from tests.pipelines.analysis.parallel.work import Double\n"
+        "pool = WorkerPool(2)\nprint(*pool.results([Double(1), Double(2)]))\npool.close()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stdout == "2 4\n"
+
+
+def test_a_new_interpreter_takes_the_place_of_a_fork_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fork() -> int:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(processes, "may_fork", lambda: True)
+    monkeypatch.setattr(os, "fork", fork)
+    pool = WorkerPool(1)
+    try:
+        assert all(isinstance(process, NewInterpreter) for process in pool._processes)
+        assert list(pool.results([Double(7)])) == [14]
+    finally:
+        pool.close()
+
+
+@pytest.mark.parametrize(("size", "processes_at_most", "count"), [(60, 64, 2), (200, 64, 6), (3_000, 64, 64), (3_000, 2, 2)])
+def test_small_inputs_have_few_processes(
+    size: int, processes_at_most: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("[2026-11-01 00:00:00,000] INFO started (kafka.server.KafkaServer)\n")
+    sizes: list[int] = []
+    monkeypatch.setattr(workers, "WorkerPool", lambda size: sizes.append(size))
+    monkeypatch.setattr(workers, "may_fork", lambda: True)
+    monkeypatch.setattr(workers, "estimated_bytes", lambda _: size * 1_000_000)
+    Workers(processes_at_most).begin(find_files([str(path)], ReadOptions()).files)
+    assert sizes == [count]
