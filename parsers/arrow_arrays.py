@@ -6,8 +6,9 @@ and a log reader does not need it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,56 @@ def optional_numbers(values: Sequence[int | None], kind: pa.DataType = _INT64) -
     return numbers(np.array(filled, dtype=np.int64), kind, None if known.all() else known)
 
 
-def flags(values: npt.NDArray[np.bool_] | Sequence[bool]) -> pa.Array:
-    """Booleans without nulls."""
-    flag_array = np.asarray(values, dtype=bool)
-    return pa.Array.from_buffers(pa.bool_(), len(flag_array), [None, pa.py_buffer(np.packbits(flag_array, bitorder="little"))])
+def flags(values: npt.NDArray[np.bool_] | Sequence[bool], known: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Booleans, null if `known` is False."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [_bitmap(known), _bitmap(np.asarray(values, dtype=bool))])
+
+
+def decimals(values: Sequence[float | None]) -> pa.Array:
+    """Floating-point numbers, None as null."""
+    plain = np.array(values, dtype=np.float64)
+    return pa.Array.from_buffers(pa.float64(), len(plain), [_bitmap(_known(values)), pa.py_buffer(plain)])
+
+
+def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Python values as an Arrow array of a type, None as null.
+
+    Structs are given as mappings, from which fields may be absent; maps as mappings, sorted here, or as pairs.
+    """
+    if pa.types.is_string(kind):
+        return strings(values)
+    if pa.types.is_boolean(kind):
+        return flags(values, _known(values))
+    if pa.types.is_float64(kind):
+        return decimals(values)
+    if kind in (_INT64, pa.int32()) or pa.types.is_timestamp(kind):
+        return optional_numbers(values, kind)
+    if pa.types.is_list(kind):
+        return lists_of(values, array_of(list(chain.from_iterable(value or () for value in values)), kind.value_type), kind)
+    if pa.types.is_map(kind):
+        pairs = [pair for value in values for pair in (sorted(value.items()) if isinstance(value, Mapping) else value or ())]
+        parts = [array_of([pair[0] for pair in pairs], kind.key_type), array_of([pair[1] for pair in pairs], kind.item_type)]
+        return lists_of(values, pa.StructArray.from_arrays(parts, fields=[kind.key_field, kind.item_field]), kind)
+    if pa.types.is_struct(kind):
+        return structs_of(values, [array_of([(value or {}).get(field.name) for value in values], field.type) for field in kind], kind)
+    return pa.array(values, kind)
+
+
+def lists_of(values: Sequence[Any], items: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Lists or maps as long as the given ones, of all their items in order; None as null."""
+    ends = np.zeros(len(values) + 1, dtype=np.int32)
+    np.cumsum([len(value or ()) for value in values], out=ends[1:])
+    return pa.Array.from_buffers(kind, len(values), [_bitmap(_known(values)), pa.py_buffer(ends)], children=[items])
+
+
+def structs_of(values: Sequence[Any], parts: Sequence[pa.Array], kind: pa.StructType) -> pa.Array:
+    """Structs of an array for each field; None as null."""
+    return pa.Array.from_buffers(kind, len(values), [_bitmap(_known(values))], children=list(parts))
+
+
+def batch_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as a batch; absent columns are null."""
+    return pa.RecordBatch.from_arrays([array_of([row.get(field.name) for row in rows], field.type) for field in schema], schema=schema)
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
@@ -103,6 +150,11 @@ def known_of(array: pa.Array) -> npt.NDArray[np.bool_]:
         return np.ones(len(array), dtype=bool)
     bits = np.unpackbits(np.frombuffer(bitmap, dtype=np.uint8), bitorder="little")
     return bits[array.offset : array.offset + len(array)].astype(bool)
+
+
+def _known(values: Sequence[Any]) -> npt.NDArray[np.bool_] | None:
+    known = [value is not None for value in values]
+    return None if all(known) else np.array(known, dtype=bool)
 
 
 def _bitmap(known: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:

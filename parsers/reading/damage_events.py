@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from parsers.arrow_arrays import batch_of
 from parsers.records.chunks import ParsedChunk
 from parsers.records.context import ChunkContext, Counts
 from parsers.records.row_builders import canonical_json
@@ -65,15 +66,11 @@ def damage_chunk(damage: DamagedRange, context: ChunkContext, system: str) -> Pa
         "truncated": False,
     }
     return ParsedChunk(
-        events=pa.RecordBatch.from_pylist([row], schema=EVENT_SCHEMA),
-        unknown=_empty(UNKNOWN_SCHEMA),
-        rejected=_empty(REJECTED_SCHEMA),
+        events=batch_of([row], EVENT_SCHEMA),
+        unknown=batch_of([], UNKNOWN_SCHEMA),
+        rejected=batch_of([], REJECTED_SCHEMA),
         counts=Counts(records=1, recognised=1),
         rest=b"",
         context=context,
         is_done=True,
     )
-
-
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], schema=schema)

@@ -35,6 +35,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from parsers.arrow_arrays import batch_of, repeated_text
 from parsers.formats.detection import FileFormat
 from parsers.reading.file_reports import report_row, skipped_report
 from parsers.reading.reader import FileReader, ReadOptions, find_files
@@ -207,7 +208,7 @@ class _Reader(DataSourceReader):
         yield from self._reports([report_row(reader.report, part.start, part.line)])
 
     def _reports(self, rows: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-        yield from self._rows("files", pa.RecordBatch.from_pylist(rows, schema=FILE_REPORT_SCHEMA))
+        yield from self._rows("files", batch_of(rows, FILE_REPORT_SCHEMA))
 
     def _rows(self, kind: str, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if rows.num_rows and self._kind in {None, kind}:
@@ -217,7 +218,7 @@ class _Reader(DataSourceReader):
 def tagged(kind: str, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Wrap rows of one kind in the schema for all kinds."""
     count = rows.num_rows
-    columns = [pa.repeat(pa.scalar(kind, pa.string()), count)]
+    columns = [repeated_text(kind, count)]
     for name, schema in RECORD_KINDS.items():
         struct = pa.StructArray.from_arrays(rows.columns, fields=list(schema)) if name == kind else pa.nulls(count, pa.struct(list(schema)))
         columns.append(struct)

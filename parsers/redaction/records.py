@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from parsers.arrow_arrays import array_of
 from parsers.records.row_builders import canonical_json
 from parsers.redaction.name_detection import PseudonymOf, Replacements, clients_in, spelt
 from parsers.redaction.pseudonyms import PSEUDONYM, Redaction
@@ -189,5 +190,5 @@ def opened(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, str]:
 def _with(batch: pa.RecordBatch, columns: Mapping[str, list[Any]]) -> pa.RecordBatch:
     for name, values in columns.items():
         place = batch.schema.get_field_index(name)
-        batch = batch.set_column(place, batch.schema.field(place), pa.array(values, batch.schema.field(place).type))
+        batch = batch.set_column(place, batch.schema.field(place), array_of(values, batch.schema.field(place).type))
     return batch

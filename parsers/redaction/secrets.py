@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from parsers.arrow_arrays import flags
+from parsers.arrow_arrays import flags, strings
 from parsers.formats.lines import Flags
 from parsers.records.row_builders import canonical_json
 
@@ -150,7 +150,7 @@ def mask(texts: Sequence[str]) -> list[str]:
 
     A pass compiles its pattern, which takes far longer than one text does.
     """
-    masked: list[str] = _masked(pa.array(texts, pa.string())).to_pylist()
+    masked: list[str] = _masked(strings(texts)).to_pylist()
     return masked
 
 
@@ -167,7 +167,7 @@ def _fields_masked(column: pa.Array) -> pa.Array:
     texts = [text for text in {text for document in documents.values() for text in _texts_of(document)} if _has_sign(text)]
     masked_texts = {text: masked for text, masked in zip(texts, mask(texts), strict=True) if masked != text}
     masked_fields = {value: canonical_json(_with_masks(document, masked_texts)) for value, document in documents.items()}
-    return pa.array([masked_fields.get(value, value) for value in values], column.type)
+    return strings([masked_fields.get(value, value) for value in values])
 
 
 def _has_sign(text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ import orjson
 import pyarrow as pa
 
 from models.events import Event, LogPosition, Witness
+from parsers.arrow_arrays import array_of, lists_of, structs_of
 from pipelines.schema.json_values import field_names
 from pipelines.schema.tables import ROW_TABLES, without_run
 
@@ -123,23 +124,17 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     """
     if pa.types.is_struct(kind):
         return _structs_array(values, kind)
-    if pa.types.is_map(kind):
-        return pa.array([None if value is None else sorted(value.items()) for value in values], kind)
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
-        ends = accumulate((len(value or ()) for value in values), initial=0)
-        missing = pa.array([value is None for value in values], pa.bool_())
-        items = _structs_array([item for value in values for item in value or ()], kind.value_type)
-        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, type=kind, mask=missing)
-    return pa.array(values, kind)
+        return lists_of(values, _structs_array([item for value in values for item in value or ()], kind.value_type), kind)
+    return array_of(values, kind)
 
 
 def _structs_array(values: list[Any], kind: pa.StructType) -> pa.Array:
-    missing = [value is None for value in values]
-    if any(missing):
+    if any(value is None for value in values):
         parts = [_array([None if value is None else getattr(value, field.name) for value in values], field.type) for field in kind]
     else:
         parts = [_array(list(map(attrgetter(field.name), values)), field.type) for field in kind]
-    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pa.array(missing, pa.bool_()))
+    return structs_of(values, parts, kind)
 
 
 _ROW_TYPES: Mapping[str, type] = {table: row_type for row_type, table in ROW_TABLES.items()}

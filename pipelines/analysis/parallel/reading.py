@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
-from parsers.arrow_arrays import numbers
+from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.reading.file_reports import FileReport, report_row
 from parsers.reading.reader import FileReader, ReadOptions
 from parsers.reading.resume import ends_of_lines, is_resumable
@@ -164,7 +164,7 @@ class TimesSoFar:
         order = events["file_time_max_at"]
         known = pc.max(order).cast(pa.int64()).as_py()
         if self.newest is not None:
-            values = pc.fill_null(order.cast(pa.int64()), self.newest).to_numpy(zero_copy_only=False)
+            values = np.where(known_of(order), integers_of(order), self.newest)
             index = EVENT_SCHEMA.get_field_index("file_time_max_at")
             events = events.set_column(index, EVENT_SCHEMA.field("file_time_max_at"), numbers(np.maximum(values, self.newest), TIME))
         if known is not None:

@@ -97,20 +97,20 @@ def _complete(lines: GroupLines, versions: Mapping[str, str]) -> None:
 
 
 def _take(lines: GroupLines, batch: pa.RecordBatch, group: str, versions: dict[str, str]) -> None:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     from models.events import Witness
+    from parsers.arrow_arrays import strings
     from pipelines.schema.row_conversion import events_of
 
     if not batch.num_rows:
         return
     lines.last_us = max((at for at in (lines.last_us, _latest(batch)) if at is not None), default=None)
     lines.groups.update(name for name in pc.unique(batch["group"]).to_pylist() if name)
-    of_group = pc.equal(batch["group"], group)
-    aside = pc.and_kleene(pc.is_null(batch["group"]), pc.is_in(batch["event"], pa.array(_EVENTS_WITHOUT_GROUP)))
-    chosen = batch.filter(pc.fill_null(pc.or_kleene(of_group, aside), False))
-    coordinators = chosen.filter(pc.equal(chosen["witness"], "coordinator"))
+    of_group = pc.is_in(batch["group"], value_set=strings([group]))
+    aside = pc.and_(pc.is_null(batch["group"]), pc.is_in(batch["event"], value_set=strings(_EVENTS_WITHOUT_GROUP)))
+    chosen = batch.filter(pc.or_(of_group, aside))
+    coordinators = chosen.filter(pc.is_in(chosen["witness"], value_set=strings([Witness.COORDINATOR])))
     lines.levels.update(level for level in pc.unique(coordinators["level"]).to_pylist() if level)
     for event in events_of(chosen):
         version = event.fields.get("version")

@@ -111,13 +111,13 @@ def last_before(batches: Iterable[pa.RecordBatch], line: int) -> tuple[Event | N
 
     Batches must be in order.
     """
-    import pyarrow.compute as pc
+    from parsers.arrow_arrays import integers_of
 
     last: pa.RecordBatch | None = None
     for batch in batches:
         if not batch.num_rows:
             continue
-        fitting = pc.sum(pc.less_equal(batch["line"], line)).as_py() or 0
+        fitting = int((integers_of(batch["line"]) <= line).sum())
         if fitting:
             last = batch.slice(fitting - 1, 1)
         if fitting < batch.num_rows:
@@ -126,6 +126,9 @@ def last_before(batches: Iterable[pa.RecordBatch], line: int) -> tuple[Event | N
 
 
 def _event(batch: pa.RecordBatch | None, line: int) -> tuple[Event | None, bool]:
+    import pyarrow as pa
+
+    from parsers.arrow_arrays import strings
     from pipelines.schema.row_conversion import events_of
 
     if batch is None:
@@ -133,11 +136,7 @@ def _event(batch: pa.RecordBatch | None, line: int) -> tuple[Event | None, bool]
     [row] = batch.select(["line", "text", "message", "event"]).to_pylist()
     columns = {name: batch[name] for name in batch.schema.names}
     if row["event"] is None:  # known, but irrelevant to the models
-        import pyarrow as pa
-
-        columns["event"] = pa.array([""], pa.string())
-    import pyarrow as pa
-
+        columns["event"] = strings([""])
     [event] = events_of(pa.RecordBatch.from_pydict(columns))
     return event, row["line"] <= line <= row["line"] + (row["text"] or "").rstrip("\n").count("\n")
 

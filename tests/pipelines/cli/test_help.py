@@ -114,9 +114,40 @@ def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     assert loaded_by(*arguments) == set()
 
 
-@pytest.mark.parametrize("command", spread(["analyze", "rebalances", "offenders", "timeline", "events"], 2))
-def test_an_answer_from_logs_loads_nothing_heavy(command: str) -> None:
-    assert loaded_by(command, POLL_TIMEOUT) <= set(APPLIED)
+QUESTIONS = (
+    "analyze", "rebalances", "offenders", "timeline", "events", "outages", "ownership", "groups", "trend", "deploys", "spans", "advise",
+    "explain shipping-e/2", "explain shipping-e/2 --proof", "state shipping-e", "whatif --session-timeout 45s", "gate --max-rebalances 99",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("question", spread(QUESTIONS, 4))
+def test_an_answer_from_logs_loads_nothing_heavy(question: str) -> None:
+    assert loaded_by(*question.split(), POLL_TIMEOUT) <= {*APPLIED, *(("jinja2",) if question.startswith("explain") else ())}
+
+
+DIVIDED = """
+import sys
+
+class Watch:
+    def find_spec(self, name, *_):
+        if name in {heavy}:
+            print(f"loads {{name}}", file=sys.stderr)
+
+sys.meta_path.insert(0, Watch())
+from pipelines.analysis.parallel import workers
+from pipelines.cli.main import main
+workers.WORTH_BYTES = workers.WORTH_BYTES_NEW = 0
+sys.exit(main(["analyze", "data_samples", "--json"]))
+"""
+
+
+def test_nor_do_the_processes_of_a_divided_analysis(tmp_path: Path) -> None:
+    """Rows go from process to process as Arrow files, which pandas plays no part in."""
+    asked = {**os.environ, "GROUPSCOPE_INPUT_PROCESSES": "2", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", DIVIDED.format(heavy=HEAVY)], cwd=ROOT, capture_output=True, text=True, check=True, env=asked
+    )
+    assert [line for line in done.stderr.splitlines() if line.startswith("loads")] == []
 
 
 def test_nor_does_an_answer_from_logs_of_every_kind() -> None:
