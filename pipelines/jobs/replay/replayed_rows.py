@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -54,7 +54,7 @@ class ReplayedRows:
         if replayed is not None:
             parts.append(replayed.frame(spark).select(*columns) if replayed.local is None else replayed.local.select(columns))
         if not self.warehouse.versions.is_known_empty("rebalances"):
-            named = self._named_rebalances()
+            named = self._named_beside([part for part in parts if isinstance(part, pa.Table)])
             stay = self._staying() if named is None else self._staying() & among(columns[0], named)
             parts.append(self.warehouse.rows.as_either("rebalances", stay, columns))
         local_parts = [part for part in parts if isinstance(part, pa.Table)]
@@ -79,8 +79,8 @@ class ReplayedRows:
         """Stored rebalances of these clusters that were not replayed."""
         return among("cluster", self.clusters) & ~self.scopes.get("rebalances", nothing())
 
-    def _named_rebalances(self) -> set[str] | None:
-        """Rebalances named by rows of other tables, None if there are many."""
+    def _named_beside(self, known: Iterable[pa.Table]) -> set[str] | None:
+        """Rebalances beside known ones that rows of other tables name, None if there are many."""
         named: set[str] = set()
         for table in NAMING.keys() & self.rows.keys():
             rows = self.rows[table].local
@@ -89,4 +89,6 @@ class ReplayedRows:
             column = rows[NAMING[table]]
             names = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null()  # the gate reports nulls
             named.update(names.to_pylist())
+        for rows in known:
+            named.difference_update(rows["rebalance_id"].to_pylist())
         return named if len(named) <= NAMES_MAX else None
