@@ -25,6 +25,7 @@ from models.kafka.groups.group_memory import GroupMemory
 from models.kafka.groups.group_stage import GroupStage
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.state_codec import UnreadableState
+from parsers.arrow_arrays import repeated_text
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import opened
 from parsers.schema import EVENT_SCHEMA
@@ -32,7 +33,7 @@ from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, GuardedStage, MakeStage, rocket_histories, rows_by_table
 from pipelines.gc_tuning import gc_throttled
 from pipelines.schema.row_conversion import events_of, to_batch
-from pipelines.schema.tables import TABLES
+from pipelines.schema.tables import TABLES, without_run
 from pipelines.transforms.replay_checkpoints import (
     SNAPSHOTS,
     STATE,
@@ -67,6 +68,8 @@ IN_TIME = ("file_time_max_at", "file", "byte_offset")
 """Order of events within a group or cluster."""
 
 RowsByTable = Mapping[str, Sequence[object]]
+TableBatch = tuple[str, pa.RecordBatch]
+"""A table, and rows of it without `run_id`."""
 LearnNames = Callable[[Mapping[str, str]], None]
 """Takes plaintexts by pseudonym."""
 ReplayFunction = Callable[[str, str, Iterator[pa.RecordBatch]], Iterator[RowsByTable]]
@@ -118,18 +121,21 @@ class GroupReplay:
 class OrderedReplay:
     """A replay of events, and checkpoints before them, in order with nulls first.
 
-    Its rows are those of several tables: each has the name of its table, and the row in the column of that name. Spark's
-    workers replay a DataFrame, this process a table: of few events, starting workers takes longer than the replay.
+    Spark's workers replay a DataFrame, this process a table: of few events, starting workers takes longer than the
+    replay.
     """
 
     wanted: RowScope
     keys: tuple[str, ...]
     order: tuple[str, ...]
-    run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    run: Callable[[Iterator[pa.RecordBatch]], Iterator[TableBatch]]
     tables: tuple[str, ...]
 
     def by_spark(self, events: DataFrame, partitions: int) -> DataFrame:
-        """Rows of the replay by Spark's workers."""
+        """Rows of the replay by Spark's workers.
+
+        Each has the name of its table, and the row in the column of that name.
+        """
         if STATE not in events.columns:
             events = events.withColumn(STATE, F.lit(None).cast("string"))
         is_event = F.col(STATE).isNull()
@@ -139,10 +145,10 @@ class OrderedReplay:
             .repartition(partitions, *self.keys)
             .sortWithinPartitions(*self.keys, is_event, *(F.col(name).asc_nulls_first() for name in self.order))
         )
-        return ordered.mapInArrow(self.run, tagged_schema(self.tables))
+        return ordered.mapInArrow(partial(_run_tagged, self.run, self.tables), tagged_schema(self.tables))
 
-    def in_process(self, events: pa.Table, most: int, checkpoints: pa.Table | None = None) -> pa.Table | None:
-        """Rows of the replay in this process, None if there are more than `most`."""
+    def in_process(self, events: pa.Table, most: int, checkpoints: pa.Table | None = None) -> dict[str, pa.Table] | None:
+        """Rows of the replay in this process by table, None if there are more than `most`."""
         chosen = events.filter(self.wanted.arrow).select(["cluster", *EVENT_SCHEMA.names])
         if checkpoints is None:
             chosen = chosen.append_column(STATE, pa.nulls(chosen.num_rows, pa.string()))
@@ -154,22 +160,23 @@ class OrderedReplay:
         for name in self.order:
             keys |= {f"has {name}": pc.is_valid(chosen[name]), name: chosen[name]}
         chosen = chosen.take(pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys]))
-        taken, count = list[pa.RecordBatch](), 0
-        for batch in self.run(iter(chosen.to_batches(max_chunksize=_EVENTS_AT_ONCE))):
-            taken.append(batch)
+        taken: dict[str, list[pa.RecordBatch]] = {table: [] for table in self.tables}
+        count = 0
+        for table, batch in self.run(iter(chosen.to_batches(max_chunksize=_EVENTS_AT_ONCE))):
+            taken[table].append(batch)
             count += batch.num_rows
             if count > most:
                 return None
-        return pa.Table.from_batches(taken, pa.schema([("table", pa.string()), *((name, _struct(name)) for name in self.tables)]))
+        return {table: pa.Table.from_batches(batches, without_run(table)) for table, batches in taken.items()}
 
 
 def in_order_of_groups(replay: ReplayFunction) -> OrderedReplay:
     """The replay of groups, with rows of `_STAGE_TABLES`."""
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[TableBatch]:
         rows = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
         with gc_throttled():
-            yield from tagged_runs(rows, _STAGE_TABLES)
+            yield from table_batches(rows)
 
     return OrderedReplay(~is_null("group") & ~is_null("event"), ("cluster", "group"), IN_TIME, run, _STAGE_TABLES)
 
@@ -199,9 +206,9 @@ def in_order_of_rocket(
                 for history in rocket_histories(store, partial(_named, cluster), logs_end or {}, limits or Limits()):
                     yield rows_by_table(history, ROCKET_TABLES)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[TableBatch]:
         with gc_throttled():
-            yield from tagged_runs(rows_by_cluster(batches), ROCKET_TABLES)
+            yield from table_batches(rows_by_cluster(batches))
 
     return OrderedReplay(among("event", ROCKET_EVENTS), ("cluster",), ("file", "byte_offset"), run, ROCKET_TABLES)
 
@@ -238,7 +245,7 @@ def _struct(table: str) -> pa.StructType:
     return pa.struct([field.remove_metadata() for field in TABLES[table].arrow_schema() if field.name != "run_id"])
 
 
-def tagged_runs(results: Iterable[RowsByTable], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def table_batches(results: Iterable[RowsByTable]) -> Iterator[TableBatch]:
     """Combine rows of several groups to batches of one table each.
 
     Checkpoints are large, so they are output at once.
@@ -249,24 +256,25 @@ def tagged_runs(results: Iterable[RowsByTable], tables: Sequence[str]) -> Iterat
             rows_of_table = pending.setdefault(table, [])
             rows_of_table.extend(rows)
             if len(rows_of_table) >= ROWS_IN_A_RUN or table in STATE_TABLES:
-                yield from _tagged_batches(table, pending.pop(table), tables)
+                yield from _batches(table, pending.pop(table))
     for table, rows_of_table in pending.items():
-        yield from _tagged_batches(table, rows_of_table, tables)
+        yield from _batches(table, rows_of_table)
 
 
-def _tagged_batches(table: str, rows: Sequence[object], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(table: str, rows: Sequence[object]) -> Iterator[TableBatch]:
     at_once = 1 if table in STATE_TABLES else ROWS_AT_ONCE
     for start in range(0, len(rows), at_once):
-        yield _tagged(table, rows[start : start + at_once], tables)
+        yield table, to_batch(table, rows[start : start + at_once])
 
 
-def _tagged(table: str, rows: Sequence[object], tables: Sequence[str]) -> pa.RecordBatch:
-    batch = to_batch(table, rows)
-    columns: dict[str, pa.Array] = {"table": pa.repeat(pa.scalar(table, pa.string()), batch.num_rows)}
-    for name in tables:
-        kind = _struct(name)
-        columns[name] = pa.StructArray.from_arrays(batch.columns, fields=list(kind)) if name == table else pa.nulls(batch.num_rows, kind)
-    return pa.RecordBatch.from_pydict(columns)
+def _run_tagged(
+    run: Callable[[Iterator[pa.RecordBatch]], Iterator[TableBatch]], tables: Sequence[str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    kinds = {table: _struct(table) for table in tables}
+    for table, batch in run(batches):
+        row = pa.StructArray.from_arrays(batch.columns, fields=list(kinds[table]))
+        columns = [row if name == table else pa.nulls(batch.num_rows, kind) for name, kind in kinds.items()]
+        yield pa.RecordBatch.from_arrays([repeated_text(table, batch.num_rows), *columns], ["table", *tables])
 
 
 def tagged_schema(tables: Sequence[str]) -> StructType:

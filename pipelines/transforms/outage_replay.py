@@ -22,7 +22,7 @@ from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
 from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages, rows_by_table
 from pipelines.gc_tuning import gc_throttled
-from pipelines.transforms.group_replay import IN_TIME, OrderedReplay, RowsByTable, cut_at_keys, tagged_runs
+from pipelines.transforms.group_replay import IN_TIME, OrderedReplay, RowsByTable, TableBatch, cut_at_keys, table_batches
 from pipelines.transforms.replay_checkpoints import (
     CLUSTER_SNAPSHOTS,
     HOLDS_NO_MORE,
@@ -154,9 +154,9 @@ def in_order_of_clusters(replay: OutageReplay) -> OrderedReplay:
     partition depends on all earlier events.
     """
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[TableBatch]:
         rows = (rows for (cluster,), parts in cut_at_keys(batches, ("cluster",)) for rows in replay(cluster, parts))
         with gc_throttled():
-            yield from tagged_runs(rows, STAGE_TABLES)
+            yield from table_batches(rows)
 
     return OrderedReplay(among("event", PARTITION_EVENTS), ("cluster",), IN_TIME, run, STAGE_TABLES)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.jobs.replay.table_rows import TableRows, by_table, local_tables
+from pipelines.jobs.replay.table_rows import TableRows, by_table, in_declared_types, local_tables
 from pipelines.spark.caching import persist_on_disk
 from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.transforms.group_replay import OrderedReplay, rows_of_replay
@@ -46,7 +46,7 @@ class StageRunner:
         if local is not None and not isinstance(checkpoints, DataFrame):
             first = replay.in_process(local, most, checkpoints)
             if first is not None:
-                return by_table(first, tables)
+                return in_declared_types(first)
         if frame is None:
             frame = arrow_diff.to_frame(self.warehouse.spark, local)
         if checkpoints is not None:

@@ -53,6 +53,11 @@ def local_tables(counts: Mapping[str, int]) -> list[str]:
 
 
 def by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, TableRows]:
-    """Rows of a replay, by table."""
-    rows = {table: arrow_diff.cast_to_schema(TABLES[table], tagged_rows(tagged, table, "table")) for table in tables}
-    return {table: TableRows(table_rows.num_rows, local=table_rows) for table, table_rows in rows.items()}
+    """Rows of a replay by Spark, by table."""
+    return in_declared_types({table: tagged_rows(tagged, table, "table") for table in tables})
+
+
+def in_declared_types(rows: Mapping[str, pa.Table]) -> dict[str, TableRows]:
+    """Rows in the driver by table, with their declared columns and types."""
+    typed = {table: arrow_diff.cast_to_schema(TABLES[table], rows[table]) for table in rows}
+    return {table: TableRows(typed[table].num_rows, local=typed[table]) for table in rows}

@@ -25,7 +25,6 @@ from pipelines.transforms.events import in_file_order
 from pipelines.transforms.few_records import event_rows, rejected_rows, unknown_rows
 from pipelines.transforms.group_replay import cut_at_keys, in_order_of_groups, rows_of_replay
 from pipelines.transforms.read import line_counts
-from pipelines.transforms.read.records import tagged_rows
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.sightings import sightings_of_all
 from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages, unknown_sums, with_unknown_id
@@ -263,7 +262,7 @@ def test_groups_are_replayed_whole_and_in_order(spark: SparkSession) -> None:
     found = rows_of_replay("divergences", ordered.by_spark(frame, 2)).toArrow().to_pylist()
     few = ordered.in_process(frame.toArrow(), len(found))
     assert few is not None
-    assert sorted(map(repr, tagged_rows(few, "divergences", "table").to_pylist())) == sorted(map(repr, found))
+    assert sorted(map(repr, few["divergences"].to_pylist())) == sorted(map(repr, found))
     assert ordered.in_process(frame.toArrow(), len(found) - 1) is None
     by_group: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in found:
