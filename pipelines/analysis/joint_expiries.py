@@ -5,15 +5,14 @@ The cluster stage gets only these, so a log with millions of expiries needs no m
 
 from __future__ import annotations
 
-from collections import defaultdict
-
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.kafka.cluster.expiry_bursts import BURST_US, GROUPS_MIN
 from models.kafka.cluster.facts import EXPIRY_EVENTS
-from parsers.arrow_arrays import flags, strings
-from pipelines.schema.row_conversion import micros
+from parsers.arrow_arrays import flags, integers_of, known_of, strings
 
 EXPIRY_COLUMNS = ("file", "group", "at")
 """Columns that the selection needs."""
@@ -31,17 +30,38 @@ def joint(expiries: pa.RecordBatch | pa.Table) -> pa.Array:
 
     These are a few more than the models take for a burst.
     """
-    files, groups = expiries["file"].to_pylist(), expiries["group"].to_pylist()
-    moments = [None if at is None else at // BURST_US for at in micros(expiries["at"])]
-    seen: dict[tuple[str, int], set[str]] = defaultdict(set)
-    for file, group, moment in zip(files, groups, moments, strict=True):
-        if moment is not None and group is not None:
-            seen[file, moment].add(group)
-    none: set[str] = set()
-    crowded = {
-        (file, second)
-        for file, moment in seen
-        if len(seen[file, moment] | seen.get((file, moment + 1), none)) >= GROUPS_MIN
-        for second in (moment, moment + 1)
-    }
-    return flags([(file, moment) in crowded for file, moment in zip(files, moments, strict=True)])
+    at, group = _whole(expiries["at"]), _whole(expiries["group"])
+    known = known_of(at) & known_of(group)
+    if not known.any():
+        return flags(known)
+    moments = _ranks(integers_of(at) // BURST_US, known)
+    groups = _codes(group)
+    group_count = int(groups.max()) + 1
+    seconds = _codes(_whole(expiries["file"])) * (int(moments.max()) + 2) + moments
+    # Each group once in each second; then the groups of a second together with those of the next.
+    pairs = np.unique(seconds[known] * group_count + groups[known])
+    of_second, counts = np.unique(pairs // group_count, return_counts=True)
+    following = np.append(counts, 0)[_places(of_second + 1, of_second)]
+    in_both = np.bincount(np.searchsorted(of_second, pairs // group_count), np.isin(pairs + group_count, pairs), len(of_second))
+    crowded = of_second[counts + following - in_both >= GROUPS_MIN]
+    return flags(known & np.isin(seconds, [crowded, crowded + 1]))
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _codes(texts: pa.Array) -> npt.NDArray[np.int64]:
+    return integers_of(texts.dictionary_encode(null_encoding="encode").indices.cast(pa.int64()))
+
+
+def _ranks(values: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Small numbers in the order of values, consecutive where these are."""
+    distinct, place = np.unique(np.where(known, values, values[known][0]), return_inverse=True)
+    return np.cumsum(np.minimum(np.diff(distinct, prepend=distinct[0]), 2))[place]
+
+
+def _places(wanted: npt.NDArray[np.int64], among: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The place of each value in a sorted array, behind its end if it is not there."""
+    places = np.searchsorted(among, wanted)
+    return np.where(np.isin(wanted, among), places, len(among))

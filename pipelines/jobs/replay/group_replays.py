@@ -60,9 +60,10 @@ class GroupReplays:
         return self.snapshots.replaced(taken, self.groups, self.inputs.whole)
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, TableRows]:
-        events = self.runner.events(self.snapshots.later("file_time_max_at", self.groups, self.inputs.whole, partial(among, "group")))
+        ordered = in_order_of_groups(replay)
+        later = self.snapshots.later("file_time_max_at", self.groups, self.inputs.whole, partial(among, "group"))
         checkpoints = self.snapshots.rows(self.inputs.warehouse) if self.snapshots.chosen else None
-        stage = self.runner.run(in_order_of_groups(replay), events, checkpoints)
+        stage = self.runner.run(ordered, self.runner.events(later & ordered.wanted), checkpoints)
         if not self.snapshots.chosen:
             return stage
         unreadable = stage[SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster", "group"), self.inputs.warehouse.spark).to_pylist()

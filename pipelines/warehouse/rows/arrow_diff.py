@@ -74,33 +74,43 @@ class RowDiff:
 
 
 def read_local(
-    delta_table: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None, bytes_max: int = READ_BYTES
+    delta_table: DeltaTable,
+    columns: Sequence[str],
+    condition: pc.Expression | None = None,
+    bytes_max: int = READ_BYTES,
+    rows_max: int | None = None,
 ) -> pa.Table | None:
     """Read the rows of a local table that meet a condition.
 
-    Returns None if there are more than `LOCAL_ROWS_MAX`, or if delta-rs cannot read the table. `bytes_max` limits the bytes of
-    the requested columns, as stored, in files that hold such rows.
+    Returns None if there are more than `rows_max` (by default `LOCAL_ROWS_MAX`), or if delta-rs cannot read the table.
+    `bytes_max` limits the bytes of the requested columns, as stored, in files that hold such rows.
     """
+    most = LOCAL_ROWS_MAX if rows_max is None else rows_max
     try:
         dataset = delta_table.to_pyarrow_dataset(filesystem=arrow_file_system(delta_table))
-        parts = _worth_reading(dataset, condition)
+        parts = _worth_reading(dataset, condition, most)
         if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
             return None
-        table = restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(LOCAL_ROWS_MAX + 1)
+        table = restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(most + 1)
     except (DeltaError, OSError):
         return None
-    return table if table.num_rows <= LOCAL_ROWS_MAX else None
+    return table if table.num_rows <= most else None
 
 
 def declared_rows(
-    table: Table, delta_table: DeltaTable, scope: RowScope | None, columns: Sequence[str] | None = None, bytes_max: int = READ_BYTES
+    table: Table,
+    delta_table: DeltaTable,
+    scope: RowScope | None,
+    columns: Sequence[str] | None = None,
+    bytes_max: int = READ_BYTES,
+    rows_max: int | None = None,
 ) -> pa.Table | None:
     """Rows of a slice as `read_local` gives them, in their declared types."""
-    rows = read_local(delta_table, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
+    rows = read_local(delta_table, columns or table.column_names, None if scope is None else scope.arrow, bytes_max, rows_max)
     return None if rows is None else cast_to_schema(table, rows)
 
 
-def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
+def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None, rows_max: int) -> list[pads.ParquetFileFragment] | None:
     """Choose the files to read for rows that meet a condition.
 
     All files of a small table, else those that hold such rows. Returns None if there are too many rows, or too many to
@@ -114,7 +124,7 @@ def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> li
         return None
     # Counting reads only the columns of the condition. The other columns are read from files with such rows.
     counts = [restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
-    return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= LOCAL_ROWS_MAX else None
+    return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= rows_max else None
 
 
 def restricted(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:

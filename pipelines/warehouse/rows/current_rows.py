@@ -28,16 +28,21 @@ class CurrentRows:
         return frame if scope is None else frame.where(scope.column)
 
     def if_local(
-        self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
+        self,
+        name: str,
+        scope: RowScope | None = None,
+        columns: Sequence[str] | None = None,
+        bytes_max: int = arrow_diff.READ_BYTES,
+        rows_max: int | None = None,
     ) -> pa.Table | None:
         """Return rows without Spark; None if remote or too many."""
         delta_table = self._tables.delta_table(name)
-        return None if delta_table is None else arrow_diff.declared_rows(TABLES[name], delta_table, scope, columns, bytes_max)
+        return None if delta_table is None else arrow_diff.declared_rows(TABLES[name], delta_table, scope, columns, bytes_max, rows_max)
 
     def as_arrow(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return rows, which the caller knows to fit into memory."""
-        rows = self.as_either(name, scope, columns)
-        return rows if isinstance(rows, pa.Table) else rows.toArrow()
+        rows = self.if_local(name, scope, columns, rows_max=arrow_diff.SCANNED_ROWS_MAX)
+        return self._by_spark(name, scope, columns).toArrow() if rows is None else rows
 
     def as_frame(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """Return rows as a DataFrame.
@@ -50,7 +55,10 @@ class CurrentRows:
     def as_either(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> DataFrame | pa.Table:
         """Return rows, in the driver if they are few."""
         rows = self.if_local(name, scope, columns)
-        return self.within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else rows
+        return self._by_spark(name, scope, columns) if rows is None else rows
+
+    def _by_spark(self, name: str, scope: RowScope | None, columns: Sequence[str] | None) -> DataFrame:
+        return self.within(name, scope).select(*columns or TABLES[name].column_names)
 
     def distinct(self, name: str, scope: RowScope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns."""

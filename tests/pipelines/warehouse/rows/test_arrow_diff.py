@@ -290,6 +290,10 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
     assert sorted(place.rows.first_seen(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
     found = place.rows.if_local(NAME, scope)
     assert (found is None) == (most < 2)
+    for_memory = place.rows.if_local(NAME, scope, rows_max=2)
+    assert for_memory is not None
+    assert for_memory.num_rows == 2
+    assert place.rows.if_local(NAME, scope, rows_max=1) is None
     monkeypatch.setattr(arrow_diff, "SCANNED_ROWS_MAX", 7)
     assert (place.rows.if_local(NAME, scope) is None) == (most < 8)
     monkeypatch.undo()
