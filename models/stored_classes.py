@@ -147,6 +147,8 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
         "begins_amid",
         "synced_at",
         "last_partitions",
+        "joined_in",
+        "unnumbered",
     ),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),

@@ -5,10 +5,12 @@ Their topics, their partitions or their assignment changed.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from models import weights
 from models.causes import Cause
 from models.downtime import is_cooperative
-from models.events import text_field
+from models.events import Witness, text_field
 from models.incidents.refusals import is_of_assignor
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
@@ -21,6 +23,7 @@ from models.kafka.hypotheses.coordinator_changes import follows_load
 from models.kafka.hypotheses.hypothesis import (
     CLIENT_LOG,
     LOOK_BACK_US,
+    REQUEST_LOG,
     DecidingEvidence,
     Hypothesis,
 )
@@ -33,7 +36,7 @@ from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import RebalanceWindow
-from models.tolerances import int_tolerance
+from models.tolerances import STORE_TIMEOUT_US, int_tolerance
 
 COOPERATIVE_SINCE = (2, 4)
 """First clients with a cooperative assignor (KIP-429)."""
@@ -255,8 +258,36 @@ def _topics_or_metadata(
             Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions, CLIENT_LOG),
             Hypothesis(Cause.SUBSCRIPTION_CHANGE, weights.SUBSCRIBED.value - by_metadata, actions, CLIENT_LOG),
         ]
+    if _was_cut_off(context.phase):
+        return _back_after_load(context.phase, actions)
     is_told, shares = _rejoined_with(context.phase, context.known, actor, since)
-    return [Hypothesis(cause, share, actions, None if is_told else CLIENT_LOG) for cause, share in shares.of.items()]
+    of_topics = [Hypothesis(cause, share, actions, None if is_told else CLIENT_LOG) for cause, share in shares.of.items()]
+    return _unless_sync_was_cut_off(context.phase, actor, of_topics)
+
+
+def _unless_sync_was_cut_off(phase: LoggedJoinPhase, actor: str | None, of_topics: list[Hypothesis]) -> list[Hypothesis]:
+    """Leave room for a failed write behind an unanswered SyncGroup.
+
+    A member that loses its coordinator meanwhile joins again in any case. Writes that succeed rarely take long enough for that.
+    """
+    previous, began = phase.previous, phase.window.previous_joined_at
+    if phase.window.witness is not Witness.CLIENT or previous is None or previous.outcome == "stable" or began is None:
+        return of_topics
+    answered = phase.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=phase.start)
+    lost = phase.actions_of(ActionKind.LOST_COORDINATOR, start=began, end=phase.start + CLOCK_TOLERANCE_US)
+    if any(phase.actor(action) == actor for action in answered) or not any(phase.actor(action) == actor for action in lost):
+        return of_topics
+    share = weights.STORE_FAILED_IN_TROUBLE[Cause.ASSIGNMENT_STORE_FAILED]
+    if phase.start - began < STORE_TIMEOUT_US:
+        share = 1 - share
+    rest = [replace(hypothesis, probability=hypothesis.probability * (1 - share)) for hypothesis in of_topics]
+    return [Hypothesis(Cause.ASSIGNMENT_STORE_FAILED, share, settled_by=REQUEST_LOG), *rest]
+
+
+def _was_cut_off(phase: LoggedJoinPhase) -> bool:
+    """Whether the last coordinator was lost during a rebalance from the same generation."""
+    previous = phase.previous
+    return previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == phase.window.generation_before
 
 
 def _rejoined_with(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | None, since: int) -> tuple[bool, weights.Shares]:
@@ -287,8 +318,14 @@ def _leads(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | None) -> 
 
 
 def _may_follow_up(context: RebalanceContext) -> bool:
-    """The rebalance before has just ended and moved partitions between members."""
+    """The rebalance before has just ended and moved partitions between members.
+
+    One that its coordinator's loss cut off begins again at the next, as what it was.
+    """
     previous, ended = context.phase.previous, context.window.previous_ended_at
+    if _was_cut_off(context.phase) and previous is not None:
+        settled_at = context.known.synced_at.get(context.window.generation_before or -1)
+        return settled_at is not None and 0 <= previous.began - settled_at <= FOLLOWUP_US and _eager_is_excluded(context)
     if previous is None or ended is None or previous.outcome != "stable" or previous.state_before is State.EMPTY:
         return False
     assigned_at = context.known.synced_at.get(previous.generation_after or -1, ended)

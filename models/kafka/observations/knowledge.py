@@ -81,6 +81,10 @@ class GroupKnowledge:
     """Last answer with an assignment in each generation, by request logs (microseconds)."""
     last_partitions: dict[str, int] = field(default_factory=dict)
     """Highest number of a partition that any member got, by topic."""
+    joined_in: dict[str, int] = field(default_factory=dict)
+    """Generation of each client that has not begun to join again, by its log."""
+    unnumbered: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Members that a leader has assigned, whose log names the generation later."""
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""
@@ -108,6 +112,7 @@ class GroupKnowledge:
         self.leaders.clear()
         self.synced_at.clear()
         self.first_generation.clear()
+        self.joined_in.clear()
 
     def forget_generations(self, before: int) -> None:
         """Discard the members of earlier generations."""
@@ -136,6 +141,8 @@ class GroupKnowledge:
             self.begins_amid.pop(client, None)
             self.asked_topics.pop(client, None)
             self.asked_otherwise_at.pop(client, None)
+            self.joined_in.pop(client, None)
+            self.unnumbered.pop(client, None)
         kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
         self.stale_at = {actor: times for actor, times in kept.items() if times}
 
@@ -234,6 +241,14 @@ def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
         _hear(knowledge, roster, event, client)
         if event.generation is not None:
             knowledge.tell_joins.add(client)
+            knowledge.joined_in[client] = event.generation
+            for member_id in knowledge.unnumbered.pop(client, ()):
+                _joined(knowledge, roster, event.generation, member_id, None, None)
+
+
+def _client_joining(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    knowledge.joined_in.pop(event.client_id or "", None)
+    knowledge.unnumbered.pop(event.client_id or "", None)
 
 
 def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
@@ -289,10 +304,14 @@ def _joined_with(knowledge: GroupKnowledge, roster: Roster, event: Event, genera
 
 
 def _assigned(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
-    _led(knowledge, roster, event.generation, event.member_id, event.client_id)
-    if event.generation is not None:
-        for member_id in assigned_members(event):
-            _joined(knowledge, roster, event.generation, member_id, None, None)
+    """Until 2.3 the line lacks the generation, which the client names just before, or once it is assigned itself."""
+    client, members = event.client_id or "", assigned_members(event)
+    generation = knowledge.joined_in.get(client) if event.generation is None else event.generation
+    if generation is None and client:
+        knowledge.unnumbered[client] = tuple(members)
+    _led(knowledge, roster, generation, event.member_id, event.client_id)
+    for member_id in members if generation is not None else ():
+        _joined(knowledge, roster, generation, member_id, None, None)
 
 
 def _configured(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
@@ -407,6 +426,7 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "GenerationStarted": _generation_shown,
     "GroupLoaded": _loaded,
     "ClientJoined": _client_joined,
+    "ClientJoining": _client_joining,
     "JoinGroupCompleted": _join_answered,
     "SyncGroupCompleted": _sync_answered,
     "OffsetCommitCompleted": _committed,

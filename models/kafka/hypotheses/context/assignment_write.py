@@ -14,7 +14,7 @@ from models.kafka.hypotheses.context.assignment_lags import AssignmentLags
 from models.kafka.hypotheses.context.departed_members import DepartedMembers
 from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
+from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_given_id, is_rebalance_notice
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, int_tolerance
@@ -156,10 +156,14 @@ class AssignmentWrite:
     def _has_one_just_joined(self, refusal: MemberAction) -> bool:
         """Whether a new process asked to join just before a SyncGroup was refused.
 
-        A join before the assignment is stored begins a rebalance, too, which refuses all that wait for it (doJoinGroup).
+        A join before the assignment is stored begins a rebalance, too, which refuses all that wait for it (doJoinGroup). A first
+        request that is answered with a member id alone is no join (KIP-394).
         """
-        near = self.phase.actions_of(ActionKind.JOIN, start=refusal.at - CLOCK_TOLERANCE_US, end=refusal.at)
-        return any(self.phase.actor(request) != self.phase.actor(refusal) for request in near)
+        phase, since = self.phase, refusal.at - CLOCK_TOLERANCE_US
+        near = (request for request in phase.actions_of(ActionKind.JOIN, start=since, end=refusal.at) if not has_only_given_id(request))
+        answers = phase.actions_of(ActionKind.JOIN_FAILED, ActionKind.WANTS_REJOIN, start=refusal.at + 1, end=phase.window.joined_at)
+        given_ids = {phase.actor(answer) for answer in answers if is_given_id(answer)}
+        return any(phase.actor(request) not in {phase.actor(refusal), *given_ids} for request in near)
 
     def _was_readmitted_alone(self) -> bool:
         """Whether only a static member that came back shows the generation before.

@@ -67,7 +67,7 @@ class DepartedMembers:
         phase, members = self.phase, self.members
         if action.is_certain and action.event.node not in {None, phase.window.node}:
             return False
-        if action.at < phase.start - EFFECT_US or self.was_refused(action):
+        if action.at < phase.start - EFFECT_US or self.was_refused(action) or self._had_expired(action):
             return False
         before, actor = members.before, phase.actor(action)
         if members.has_missed_generation(action) or members.is_of_the_generation(action):
@@ -76,6 +76,13 @@ class DepartedMembers:
             return True
         joined = self.arrivals.by_actor.get(actor) if actor else None
         return joined is not None and joined.at < action.at
+
+    def _had_expired(self, action: MemberAction) -> bool:
+        """Whether the coordinator had removed a member before its own log has it leave."""
+        if action.kind is not ActionKind.LEAVE or action.event.witness is not Witness.CLIENT:
+            return False
+        member = self.phase.roster.members.get(action.member_id or "")
+        return member is not None and member.ended_how in {"expired", "evicted"}
 
     def was_refused(self, action: MemberAction) -> bool:
         """Whether the client's log has an error as the answer to its leave."""

@@ -112,6 +112,23 @@ def test_a_departure_counts_that_the_coordinator_knew(action: MemberAction, effe
     assert context(action).departures.is_effective(action) is effective
 
 
+@pytest.mark.parametrize(
+    ("leave", "ended_how", "effective"),
+    [
+        (by_client(K.LEAVE), "expired", False),
+        (by_client(K.LEAVE), "evicted", False),
+        (by_client(K.LEAVE), "left", True),
+        (by_client(K.LEAVE), "open", True),
+        (by_client(K.LEAVE, member="A2"), "expired", True),
+        (act(K.LEAVE), "expired", True),
+    ],
+)
+def test_who_the_coordinator_had_removed_does_not_leave(leave: MemberAction, ended_how: str, effective: bool) -> None:
+    """A process that was cut off says so as it closes, under an id that nobody knows any more."""
+    member = RosterMember("A", client_id="a", ended_how=ended_how)
+    assert context(leave, members=[member]).departures.is_effective(leave) is effective
+
+
 @pytest.mark.parametrize(("joined_at", "effective"), [(1, True), (2, False), (3, False)])
 def test_who_joined_meanwhile_may_leave(joined_at: int, effective: bool) -> None:
     leave = by_client(K.LEAVE, 2, "c")

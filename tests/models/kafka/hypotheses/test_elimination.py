@@ -16,7 +16,7 @@ from models.kafka.hypotheses.elimination import by_elimination, start_not_seen
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_US, Hypothesis
 from models.kafka.hypotheses.members_alone import last_heard
 from models.kafka.hypotheses.removals import LINE_LAG_US, by_removed_members, heard_too_late
-from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.actions import GIVEN_ID, ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import RosterMember
 from models.tolerances import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
@@ -468,6 +468,28 @@ def test_a_new_process_that_joins_just_then_may_be_why_a_sync_was_refused(join: 
 def test_a_request_to_join_just_then_may_be_why_a_sync_that_took_so_long_was_refused(name: str, given_up: bool) -> None:
     sync = refused(-9, Witness.REQUEST, "other", total_ms=STORE_TIMEOUT_US / US_PER_MS)
     assert context(by_request(K.JOIN, -9, name), sync, **PHASE).write.was_given_up is given_up  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("request_to_join", "answer", "given_up"),
+    [
+        (by_request(K.JOIN, GIVEN_UP, "c", error_code=79), None, True),
+        (by_request(K.JOIN, GIVEN_UP, "c", error_code=0), None, False),
+        (by_client(K.JOIN, GIVEN_UP, "c"), by_client(K.JOIN_FAILED, GIVEN_UP + 5, "c", why="MEMBER_ID_REQUIRED"), True),
+        (by_client(K.JOIN, GIVEN_UP, "c"), by_client(K.WANTS_REJOIN, GIVEN_UP + 5, "c", why=GIVEN_ID), True),
+        (by_client(K.JOIN, GIVEN_UP, "c"), by_client(K.WANTS_REJOIN, GIVEN_UP, "c", why=GIVEN_ID), False),
+        (by_client(K.JOIN, GIVEN_UP, "c"), by_client(K.WANTS_REJOIN, GIVEN_UP + 5, "d", why=GIVEN_ID), False),
+        (by_client(K.JOIN, GIVEN_UP, "c"), by_client(K.WANTS_REJOIN, GIVEN_UP + 5, "c", why="other"), False),
+    ],
+    ids=["request", "joined", "refused", "asks again", "asked again before", "another", "another reason"],
+)
+def test_a_request_that_is_answered_with_an_id_alone_begins_nothing(
+    request_to_join: MemberAction, answer: MemberAction | None, given_up: bool
+) -> None:
+    """Only the next request joins, which is sent with the id (KIP-394)."""
+    sync = refused(GIVEN_UP, why="REBALANCE_IN_PROGRESS")
+    actions = [request_to_join, sync, *([answer] if answer else [])]
+    assert context(*actions, **SUPERSEDED).write.was_given_up is given_up  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from models.kafka.hypotheses.rejoins import FOLLOWUP_US, propose_rejoin
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.kafka.observations.roster import RosterMember
-from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US
+from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US, STORE_TIMEOUT_US
 from models.units import US_PER_MS
 from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started, taking
 from tests.models.kafka.hypotheses.test_departures import of, shares
@@ -503,6 +503,53 @@ def test_a_member_rejoins_after_a_load() -> None:
     assert shares(rejoin(previous=None, **loaded)) == of(weights.BACK_AFTER_LOAD)  # type: ignore[arg-type]
     assert shares(rejoin(**loaded)) == of(weights.REJOINED_UNTOLD)  # type: ignore[arg-type]
     assert Cause.SUBSCRIPTION_CHANGE in shares(rejoin(by_client(K.SUBSCRIBE, -5), previous=None, **loaded))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("began", "generation", "assignor", "weight"),
+    [
+        (FOLLOWUP_US, 4, "cooperative-sticky", None),
+        (FOLLOWUP_US + 1, 4, "cooperative-sticky", weights.BACK_AFTER_INTERRUPTION),
+        (-1, 4, "cooperative-sticky", weights.BACK_AFTER_INTERRUPTION),
+        (FOLLOWUP_US, 4, "range", weights.BACK_AFTER_INTERRUPTION),
+        (FOLLOWUP_US, 3, "cooperative-sticky", weights.SAME_TOPICS),
+    ],
+    ids=["a second phase", "later", "before the assignment", "eager", "of another generation"],
+)
+def test_what_a_lost_coordinator_cut_off_begins_again(began: int, generation: int, assignor: str, weight: weights.Shares | None) -> None:
+    """No line tells of the next one's load, where requests alone are there."""
+    settled_at = NOW - 9 * SECOND
+    lost = before(outcome="coordinator_lost", generation_before=generation, started=line("RebalanceStarted", settled_at + began))
+    known = {"synced_at": {4: settled_at}, "assignors": {4: assignor}, "asked_topics": {"a": ("t",)}}
+    found = shares(rejoin(previous=lost, **known))  # type: ignore[arg-type]
+
+    assert found == of(weight) if weight is not None else found[Cause.COOPERATIVE_FOLLOWUP] == round(weights.FOLLOWUP_COOPERATIVE.value, 6)
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "share"),
+    [
+        ([by_client(K.LOST_COORDINATOR, -9)], {}, 0.7),
+        ([by_client(K.LOST_COORDINATOR, -9)], {"previous_joined_at": NOW - STORE_TIMEOUT_US}, 0.7),
+        ([by_client(K.LOST_COORDINATOR, -9)], {"previous_joined_at": NOW - STORE_TIMEOUT_US + 1}, 0.3),
+        ([by_client(K.LOST_COORDINATOR, -9)], {"previous": before()}, None),
+        ([by_client(K.LOST_COORDINATOR, -9)], {"previous": None}, None),
+        ([by_client(K.LOST_COORDINATOR, -9)], {"witness": Witness.REQUEST}, None),
+        ([by_client(K.LOST_COORDINATOR, -9, "b")], {}, None),
+        ([by_client(K.LOST_COORDINATOR, -61 * SECOND)], {}, None),
+        ([by_client(K.SYNCED, -20), by_client(K.LOST_COORDINATOR, -9)], {}, None),
+        ([by_client(K.SYNCED, -20, "b"), by_client(K.LOST_COORDINATOR, -9)], {}, 0.7),
+        ([], {}, None),
+    ],
+)
+def test_a_sync_without_an_answer_leaves_room_for_a_failed_write(
+    actions: list[MemberAction], values: dict[str, object], share: float | None
+) -> None:
+    unanswered = {"previous": before(outcome="superseded"), "previous_joined_at": NOW - 60 * SECOND, "witness": Witness.CLIENT}
+    found = shares(rejoin(*actions, asked_topics={"a": ("t",)}, **unanswered | values))  # type: ignore[arg-type]
+
+    assert found.get(Cause.ASSIGNMENT_STORE_FAILED) == share
+    assert found[Cause.METADATA_CHANGE] == round(weights.SAME_TOPICS[Cause.METADATA_CHANGE] * (1 - (share or 0)), 6)
 
 
 def test_connect_plans_its_rebalances() -> None:

@@ -57,3 +57,31 @@ def test_the_last_answer_with_an_assignment_is_known() -> None:
     assert knowledge.synced_at == {5: 20}
     knowledge.end_life()
     assert knowledge.synced_at == {}
+
+
+ASSIGNED = "{a-1=Assignment(partitions=[t-0]), b-1=Assignment(partitions=[t-1])}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "generations"),
+    [
+        ([("Joined", 5), ("AssignmentMade", None)], {5: {"a", "b"}}),
+        ([("AssignmentMade", None), ("Joined", 5)], {5: {"a", "b"}}),
+        ([("Joined", 4), ("Joining", None), ("AssignmentMade", None), ("Joined", 5)], {4: {"a"}, 5: {"a", "b"}}),
+        ([("AssignmentMade", None), ("Joining", None), ("Joined", 5)], {5: {"a"}}),
+        ([("Joined", 4), ("AssignmentMade", 5)], {4: {"a"}, 5: {"a", "b"}}),
+        ([("AssignmentMade", None)], {}),
+    ],
+    ids=["told before", "told behind it", "told again", "refused meanwhile", "told by the line", "never told"],
+)
+def test_whom_a_leader_assigns_are_members_of_the_generation_it_names(
+    lines: list[tuple[str, int | None]], generations: dict[int, set[str]]
+) -> None:
+    """Until 2.3 the line itself lacks the generation (ConsumerCoordinator, performAssignment)."""
+    knowledge, roster = GroupKnowledge(), Roster()
+    for at, (name, generation) in enumerate(lines):
+        values = {"assignments": ASSIGNED} if name == "AssignmentMade" else {}
+        member_id = "a-1" if name == "Joined" else None
+        learn(knowledge, roster, client(name, at, client_id="a", member_id=member_id, generation=generation, **values))
+
+    assert {generation: {actor[:1] for actor in members} for generation, members in knowledge.generations.items()} == generations
