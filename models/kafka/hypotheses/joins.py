@@ -48,6 +48,8 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
     actions = _with_trigger_first(context.phase, action, joiners.values())
     if context.phase.was_empty:
         return first_of_empty(context, actions, weights.FIRST_MEMBER.value)
+    if _may_have_died_out(context):
+        return [Hypothesis(cause, share, actions, EARLIER_LINES) for cause, share in weights.FIRST_OF_ONE_KNOWN.of.items()]
     actor = context.phase.actor(action) if action else None
     may_be_back = action is not None and actor is not None and not context.known.is_ambiguous(actor) and context.window.outcome != "empty"
     departure = _former_self(context.phase, context.members, context.departures, action) if may_be_back and action is not None else None
@@ -194,6 +196,17 @@ def returned_unseen(context: RebalanceContext, arrivals: list[MemberAction]) -> 
 
 def _generations(phase: LoggedJoinPhase) -> tuple[int | None, int | None]:
     return phase.window.generation_before, phase.window.generation_after
+
+
+def _may_have_died_out(context: RebalanceContext) -> bool:
+    """Whether a generation that was never stored may have gone with its coordinator.
+
+    The next one goes on from the generation before (GroupMetadataManager.loadGroup), whose members may all have expired. Requests tell
+    of neither, and those that came then know nobody of before.
+    """
+    previous, members = context.phase.previous, context.members
+    is_unstored = context.window.witness is Witness.REQUEST and previous is not None and previous.outcome == "superseded"
+    return is_unstored and bool(members.before) and bool(members.after) and members.before.keys().isdisjoint(members.after)
 
 
 def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure: float) -> list[Hypothesis]:

@@ -153,7 +153,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
     if (
         trigger is not None
-        and trigger.at > context.phase.start
+        and (trigger.at > context.phase.start or _meets_a_failing_write(context, trigger))
         and context.write.may_have_failed
         and not _has_own_reason(context.phase, trigger)
     ):
@@ -164,6 +164,11 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         rule = propose_join if context.phase.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return _unless_others_expired(context.phase, context.members, context.departures, trigger, rule(context, trigger)), trigger
     return by_elimination(context), None
+
+
+def _meets_a_failing_write(context: RebalanceContext, trigger: MemberAction) -> bool:
+    """Whether a client asks just as a write fails that has failed each time before."""
+    return trigger.at == context.phase.start and trigger.event.witness is Witness.CLIENT and context.write.fails_in_a_row
 
 
 def _begins_amid(context: RebalanceContext, trigger: MemberAction) -> bool:

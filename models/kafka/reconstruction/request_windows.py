@@ -420,8 +420,7 @@ class RequestWindows:
 
     def _goes_on(self) -> bool:
         """Whether somebody joined meanwhile and is in the next generation."""
-        following = (self.generation or 0) + 1
-        return any(gives(answer, following) for answer in self.pending_events)
+        return any(gives(answer, (self.generation or 0) + 1) for answer in self.pending_events)
 
     def _emptied_unseen(self, by: int) -> Iterator[Event]:
         """Empty the group before a generation that skips one, or begins anew."""
@@ -434,7 +433,8 @@ class RequestWindows:
         yield from (_failed(member, sign) for member, sign in silent)
         signs = [*self.members.gone.values(), *(sign for _, sign in silent)]
         last = max(signs, key=lambda sign: sign.at)
-        yield from self._started(self._first(signs))
+        yield from self._started(self._first([*signs, *self.unheard.values()]))
+        self.unheard = {member: sign for member, sign in self.unheard.items() if sign.at > last.at}
         generation = (self.generation or 0) + 1
         yield implied_line("GroupEmptied", last.event, max(last.at, self._since), generation=generation)
         self.generation, self.joined_at, self.leader = generation, last.at, None

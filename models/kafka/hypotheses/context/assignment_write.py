@@ -82,9 +82,14 @@ class AssignmentWrite:
         window, previous = self.phase.window, self.phase.previous
         if previous is None or previous.state_before is not State.EMPTY:
             return False
-        if self.was_given_up or self.lags.in_a_row(lambda lag: 0 <= lag <= AT_ONCE_US) >= RHYTHM_MIN:
+        if self.was_given_up or self.fails_in_a_row:
             return False
         return window.members_before is None or window.members_before != window.members_after
+
+    @property
+    def fails_in_a_row(self) -> bool:
+        """Whether rebalances have begun as their groups were assigned, again and again."""
+        return self.lags.in_a_row(lambda lag: 0 <= lag <= AT_ONCE_US) >= RHYTHM_MIN
 
     @property
     def has_failed_silently(self) -> bool:

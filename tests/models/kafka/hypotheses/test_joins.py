@@ -26,7 +26,7 @@ from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.kafka.observations.roster import RosterMember
 from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US, STORE_TIMEOUT_US
 from models.units import US_PER_MS
-from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started, taking
+from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, by_request, context, started, taking
 from tests.models.kafka.hypotheses.test_departures import of, shares
 from tests.models.kafka.reconstruction.lines import line
 
@@ -62,6 +62,26 @@ def test_one_more_member_joins(action: MemberAction | None, values: dict[str, ob
         Cause.MEMBER_JOIN: round(basis, 6),
         Cause.MEMBER_RESTART: round((1 - basis) / 2, 6),
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "may"),
+    [
+        ({}, True),
+        ({"witness": Witness.CLIENT}, False),
+        ({"previous": before()}, False),
+        ({"previous": None}, False),
+        ({"first": ()}, False),
+        ({"last": ()}, False),
+        ({"last": ("b", "c")}, False),
+    ],
+    ids=["all others", "by members", "stable before", "the first", "nobody before", "nobody behind it", "one stayed"],
+)
+def test_a_generation_that_was_never_stored_may_have_gone_with_its_coordinator(values: dict[str, object], may: bool) -> None:
+    unstored = {"witness": Witness.REQUEST, "previous": before(outcome="superseded"), "first": ("a", "b"), "last": ("c",)}
+    hypotheses = propose_join(context(**unstored | values), by_request(K.JOIN, who="c"))  # type: ignore[arg-type]
+
+    assert (shares(hypotheses) == of(weights.FIRST_OF_ONE_KNOWN)) is may
 
 
 def test_who_left_and_came_back_was_restarted() -> None:

@@ -324,6 +324,23 @@ def test_who_asks_right_behind_a_beginning_right_behind_an_assignment_did_not_be
     assert (rank(rebalance).best.cause is Cause.ASSIGNMENT_STORE_FAILED) is failed
 
 
+@pytest.mark.parametrize(
+    ("action", "lags", "failed"),
+    [
+        (by_client(K.JOIN, 0, "c"), [0, 0], True),
+        (by_client(K.JOIN, 0, "c"), [0], False),
+        (by_client(K.JOIN, -1, "c"), [0, 0], False),
+        (act(K.JOIN, 0, "c"), [0, 0], False),
+    ],
+    ids=["in a row", "once", "before it", "by the coordinator"],
+)
+def test_who_asks_as_a_write_fails_again_did_not_begin_it(action: MemberAction, lags: list[int], failed: bool) -> None:
+    previous = before(ended_at=NOW, state_before=State.STABLE)
+    best = rank(context(action, previous=previous, previous_ended_at=NOW, lags=lags, last=("a", "b", "c"))).best
+
+    assert (best.cause is Cause.ASSIGNMENT_STORE_FAILED) is failed
+
+
 @pytest.mark.parametrize("kind", [K.WANTS_REJOIN, K.REVOKE])
 def test_a_member_that_gave_up_partitions_at_once_asks_for_its_own_reason(kind: K) -> None:
     actions = (by_client(kind, 0, "a"), by_client(K.REJOIN, 9, "a"))
