@@ -75,19 +75,25 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def lists_of(values: Sequence[Any], items: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Lists or maps as long as the given ones, of all their items in order; None as null."""
+    """Lists or maps with all their items in order.
+
+    They are as long as `values`, whose None becomes null.
+    """
     ends = np.zeros(len(values) + 1, dtype=np.int32)
     np.cumsum([len(value or ()) for value in values], out=ends[1:])
     return pa.Array.from_buffers(kind, len(values), [_bitmap(_known(values)), pa.py_buffer(ends)], children=[items])
 
 
 def structs_of(values: Sequence[Any], parts: Sequence[pa.Array], kind: pa.StructType) -> pa.Array:
-    """Structs of an array for each field; None as null."""
+    """Structs of an array for each field.
+
+    They are null where `values` has None.
+    """
     return pa.Array.from_buffers(kind, len(values), [_bitmap(_known(values))], children=list(parts))
 
 
 def batch_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as a batch; absent columns are null."""
+    """A batch of rows, with null for columns that a row lacks."""
     return pa.RecordBatch.from_arrays([array_of([row.get(field.name) for row in rows], field.type) for field in schema], schema=schema)
 
 

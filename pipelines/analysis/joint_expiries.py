@@ -62,6 +62,9 @@ def _ranks(values: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]) -> npt.N
 
 
 def _places(wanted: npt.NDArray[np.int64], among: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The place of each value in a sorted array, behind its end if it is not there."""
+    """The place of each value in a sorted array.
+
+    Behind its end, if the value is not there.
+    """
     places = np.searchsorted(among, wanted)
     return np.where(np.isin(wanted, among), places, len(among))

@@ -178,7 +178,9 @@ class RequestLines:
             fields |= {"heartbeatIntervalMs": response.heartbeat_interval_ms, "assignment": given}
         elif isinstance(response, SyncResponse):
             fields["assignment"] = self._packed(response.assignment)
-        elif isinstance(response, LeaveResponse) and self._version >= BATCH_SINCE:
+        elif isinstance(response, LeaveResponse) and self._version < BATCH_SINCE:  # one member, whose error is the answer's
+            fields["errorCode"] = next((CODES[member.error.value] for member in response.members), fields["errorCode"])
+        elif isinstance(response, LeaveResponse):
             fields["members"] = [
                 self._named(
                     "member", {"memberId": member.member, "groupInstanceId": member.instance, "errorCode": CODES[member.error.value]}

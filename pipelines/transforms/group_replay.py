@@ -148,7 +148,10 @@ class OrderedReplay:
         return ordered.mapInArrow(partial(_run_tagged, self.run, self.tables), tagged_schema(self.tables))
 
     def in_process(self, events: pa.Table, most: int, checkpoints: pa.Table | None = None) -> dict[str, pa.Table] | None:
-        """Rows of the replay in this process by table, None if there are more than `most`."""
+        """Rows of the replay by table, in this process.
+
+        None if there are more than `most`.
+        """
         chosen = events.filter(self.wanted.arrow).select(["cluster", *EVENT_SCHEMA.names])
         if checkpoints is None:
             chosen = chosen.append_column(STATE, pa.nulls(chosen.num_rows, pa.string()))

@@ -167,7 +167,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
 
 
 def _meets_a_failing_write(context: RebalanceContext, trigger: MemberAction) -> bool:
-    """Whether a client asks just as a write fails that has failed each time before."""
+    """Whether a client asks just as one more write fails."""
     return trigger.at == context.phase.start and trigger.event.witness is Witness.CLIENT and context.write.fails_in_a_row
 
 

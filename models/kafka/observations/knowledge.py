@@ -304,7 +304,10 @@ def _joined_with(knowledge: GroupKnowledge, roster: Roster, event: Event, genera
 
 
 def _assigned(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
-    """Until 2.3 the line lacks the generation, which the client names just before, or once it is assigned itself."""
+    """Learn whom a leader assigns.
+
+    Until 2.3 the line lacks the generation, which the client names just before, or once it is assigned itself.
+    """
     client, members = event.client_id or "", assigned_members(event)
     generation = knowledge.joined_in.get(client) if event.generation is None else event.generation
     if generation is None and client:

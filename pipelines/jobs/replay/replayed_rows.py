@@ -80,7 +80,10 @@ class ReplayedRows:
         return among("cluster", self.clusters) & ~self.scopes.get("rebalances", nothing())
 
     def _named_beside(self, known: Iterable[pa.Table]) -> set[str] | None:
-        """Rebalances beside known ones that rows of other tables name, None if there are many."""
+        """Rebalances that rows of other tables name, beside known ones.
+
+        None if there are many.
+        """
         named: set[str] = set()
         for table in NAMING.keys() & self.rows.keys():
             rows = self.rows[table].local

@@ -352,6 +352,21 @@ def test_a_member_that_expired_hears_that_its_leave_was_refused(tmp_path: Path) 
     assert [line for line in logged(tmp_path, "g-1") if "failed with error: UNKNOWN_MEMBER_ID" in line]
 
 
+@pytest.mark.parametrize(
+    ("version", "answered"), [("2.3.1", "response:{throttle_time_ms=0,error_code=25}"), ("2.8.2", '"errorCode":25')], ids=["one", "several"]
+)
+def test_a_request_log_has_the_error_of_a_leave_that_was_refused(version: str, answered: str, tmp_path: Path) -> None:
+    """Requests of several members have one for each (KIP-345); before, it is the answer's."""
+    pause = InjectedFault(kind="gc_pause", at_ms=30_000, for_ms=25_000, member=1)
+    close = InjectedFault(kind="close", at_ms=50_000, member=1)
+    scenario = Scenario(duration_ms=60_000, groups=(GroupPlan(name="g", members=2),), faults=(pause, close))
+    simulate(scenario, version, 1, tmp_path, request_log=True)
+
+    lines = [line for path in tmp_path.glob("broker-*/kafka-request.log") for line in path.read_text(encoding="utf-8").splitlines()]
+    leaves = [line for line in lines if "LEAVE_GROUP" in line and "g-worker-1" in line]
+    assert answered in leaves[0]
+
+
 def test_who_joins_as_a_phase_ends_is_in_the_next_rebalance(tmp_path: Path) -> None:
     """By the order of the coordinator's lines, where both are in one millisecond."""
     truth = truth_of(random_scenario(1108000, True, "classic"), "3.9.1", 1108000, tmp_path)
