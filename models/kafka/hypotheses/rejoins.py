@@ -244,7 +244,8 @@ def _topics_or_metadata(
         holds = (context.known.has_client_log(actor) and changed, actor in context.known.patterns, changed, True)
         by_metadata = next(prior.value for prior, true in zip(weights.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
         return [Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, actions)]
-    if _may_follow_up(context) and not _is_in_loop(context.phase, context.roster, actor):
+    asks_otherwise = _asks_otherwise(context.phase, context.known, actor, since)
+    if not asks_otherwise and _may_follow_up(context) and not _is_in_loop(context.phase, context.roster, actor):
         is_sure = _is_cooperative(context.phase, context.known) and not _follows_another_rejoin(context.phase, context.roster, actor)
         sure = (weights.FOLLOWUP_COOPERATIVE if is_sure else weights.FOLLOWUP).value
         return [
@@ -295,13 +296,18 @@ def _rejoined_with(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | N
 
     With whether they tell if these are others than before.
     """
-    until = phase.start + CLOCK_TOLERANCE_US
-    if any(since < at <= until for at in known.asked_otherwise_at.get(actor or "", ())):
+    if _asks_otherwise(phase, known, actor, since):
         return True, weights.ASKED_FOR_OTHER_TOPICS
     if actor in known.asked_topics or (known.has_client_log(actor) and actor in known.topics):
         return True, weights.SAME_TOPICS
     leads = _leads(phase, known, actor)
     return False, weights.REJOINED_UNTOLD if leads is None else weights.LEADER_REJOINED if leads else weights.FOLLOWER_REJOINED
+
+
+def _asks_otherwise(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | None, since: int) -> bool:
+    """Whether the member's request names other topics than the one before."""
+    until = phase.start + CLOCK_TOLERANCE_US
+    return any(since < at <= until for at in known.asked_otherwise_at.get(actor or "", ()))
 
 
 def _leads(phase: LoggedJoinPhase, known: GroupKnowledge, actor: str | None) -> bool | None:

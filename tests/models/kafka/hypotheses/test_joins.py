@@ -732,6 +732,18 @@ def test_a_follow_up_behind_another_ones_rejoin_may_be_a_change_that_all_make(re
 
 
 @pytest.mark.parametrize(
+    ("asked_at", "weight"),
+    [(NOW, weights.ASKED_FOR_OTHER_TOPICS), (NOW - 9, None), (NOW + CLOCK_TOLERANCE_US + 1, None)],
+    ids=["by this request", "by the one before", "by a later one"],
+)
+def test_who_asks_for_other_topics_right_behind_an_assignment_follows_nothing_up(asked_at: int, weight: weights.Shares | None) -> None:
+    known = {"assignors": {4: "cooperative-sticky"}, "asked_otherwise_at": {"a": [asked_at]}, "previous_ended_at": NOW - 9}
+    found = shares(rejoin(previous=before(started=started(-SECOND)), **known))  # type: ignore[arg-type]
+
+    assert found == of(weight) if weight is not None else Cause.COOPERATIVE_FOLLOWUP in found
+
+
+@pytest.mark.parametrize(
     ("first", "then", "follows"),
     [((2, 3), (3, 3), True), ((2, 2), (2, 3), False), ((3, 2), (2, 2), False), ((None, 3), (3, 3), False), ((2, None), (None, 3), False)],
     ids=["one came before", "one came with it", "one went", "unknown before", "unknown after"],
