@@ -138,9 +138,14 @@ def alike(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], npt.NDArr
     """
     group = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        codes = integers_of(column.dictionary_encode(null_encoding="encode").indices.cast(_INT64))
+        codes = codes_of(column)
         group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
     return np.unique(group, return_index=True)[1], group
+
+
+def codes_of(column: pa.Array) -> npt.NDArray[np.int64]:
+    """A number for each distinct value, from 0 on; null counts as one."""
+    return integers_of(column.dictionary_encode(null_encoding="encode").indices.cast(_INT64))
 
 
 def integers_of(array: pa.Array) -> npt.NDArray[np.int64]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from models.kafka.cluster.expiry_bursts import BURST_US, GROUPS_MIN
 from models.kafka.cluster.facts import EXPIRY_EVENTS
-from parsers.arrow_arrays import flags, integers_of, known_of, strings
+from parsers.arrow_arrays import codes_of, flags, integers_of, known_of, strings
 
 EXPIRY_COLUMNS = ("file", "group", "at")
 """Columns that the selection needs."""
@@ -35,13 +35,13 @@ def joint(expiries: pa.RecordBatch | pa.Table) -> pa.Array:
     if not known.any():
         return flags(known)
     moments = _ranks(integers_of(at) // BURST_US, known)
-    groups = _codes(group)
+    groups = codes_of(group)
     group_count = int(groups.max()) + 1
-    seconds = _codes(_whole(expiries["file"])) * (int(moments.max()) + 2) + moments
+    seconds = codes_of(_whole(expiries["file"])) * (int(moments.max()) + 2) + moments
     # Each group once in each second; then the groups of a second together with those of the next.
     pairs = np.unique(seconds[known] * group_count + groups[known])
     of_second, counts = np.unique(pairs // group_count, return_counts=True)
-    following = np.append(counts, 0)[_places(of_second + 1, of_second)]
+    following = np.where(np.diff(of_second, append=of_second[-1]) == 1, np.append(counts[1:], 0), 0)
     in_both = np.bincount(np.searchsorted(of_second, pairs // group_count), np.isin(pairs + group_count, pairs), len(of_second))
     crowded = of_second[counts + following - in_both >= GROUPS_MIN]
     return flags(known & np.isin(seconds, [crowded, crowded + 1]))
@@ -51,20 +51,7 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _codes(texts: pa.Array) -> npt.NDArray[np.int64]:
-    return integers_of(texts.dictionary_encode(null_encoding="encode").indices.cast(pa.int64()))
-
-
 def _ranks(values: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Small numbers in the order of values, consecutive where these are."""
     distinct, place = np.unique(np.where(known, values, values[known][0]), return_inverse=True)
     return np.cumsum(np.minimum(np.diff(distinct, prepend=distinct[0]), 2))[place]
-
-
-def _places(wanted: npt.NDArray[np.int64], among: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The place of each value in a sorted array.
-
-    Behind its end, if the value is not there.
-    """
-    places = np.searchsorted(among, wanted)
-    return np.where(np.isin(wanted, among), places, len(among))

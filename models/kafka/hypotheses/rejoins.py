@@ -279,7 +279,7 @@ def _unless_sync_was_cut_off(phase: LoggedJoinPhase, actor: str | None, of_topic
     if any(phase.actor(action) == actor for action in answered) or not any(phase.actor(action) == actor for action in lost):
         return of_topics
     share = weights.STORE_FAILED_IN_TROUBLE[Cause.ASSIGNMENT_STORE_FAILED]
-    if phase.start - began < STORE_TIMEOUT_US:
+    if phase.start - began < STORE_TIMEOUT_US:  # nothing is given up so early, and few writes fail at once
         share = 1 - share
     rest = [replace(hypothesis, probability=hypothesis.probability * (1 - share)) for hypothesis in of_topics]
     return [Hypothesis(Cause.ASSIGNMENT_STORE_FAILED, share, settled_by=REQUEST_LOG), *rest]

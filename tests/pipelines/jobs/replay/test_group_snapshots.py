@@ -26,11 +26,13 @@ from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay import group_snapshots as snapshots
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, StoredCheckpoints, plan_resume
+from pipelines.jobs.replay.stage_runner import StageRunner
 from pipelines.jobs.run_options import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
 from pipelines.transforms.replay_checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules, CheckpointSeal
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse.delta.sql import micros_of
+from pipelines.warehouse.rows.predicates import RowScope
 from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.pipelines.site import Site
@@ -129,6 +131,23 @@ def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(
     assert (moved.counts["groups_resumed"], moved.counts["states_unreadable"]) == (2, 1)
     assert all(times[-1] > "00:20" for times in reached(site).values())
     assert_as_rebuilt(site)
+
+
+@pytest.mark.spark
+def test_events_without_a_group_are_not_read_for_groups(spark: object, site: Site, day: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be millions, which would send the replay of a few groups to Spark."""
+    asked: list[RowScope] = []
+    read = StageRunner.events
+
+    def events(runner: StageRunner, scope: RowScope) -> object:
+        asked.append(scope)
+        return read(runner, scope)
+
+    monkeypatch.setattr(StageRunner, "events", events)
+    run(site, day, "00:05:00")
+    times = pa.array([1 << 60] * 2, pa.timestamp("us", tz="UTC"))
+    stored = pa.table({"cluster": ["c"] * 2, "group": ["orders", None], "event": ["MemberLeft"] * 2, "file_time_max_at": times})
+    assert [group for scope in asked for group in stored.filter(scope.arrow)["group"].to_pylist()] == ["orders"]
 
 
 @LONG
