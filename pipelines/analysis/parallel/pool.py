@@ -53,6 +53,13 @@ class _Work:
     taken: int = 0
     is_over: bool = False
     failure: BaseException | None = None
+    threads: list[Thread] = field(default_factory=list)
+
+    def end(self) -> None:
+        """Begin no more tasks."""
+        with self.changed:
+            self.is_over = True
+            self.changed.notify_all()
 
 
 class WorkerPool:
@@ -64,16 +71,25 @@ class WorkerPool:
         """Deaths of processes whose tasks were begun again."""
         self._closing = Lock()
         self._closed = False
+        self._works: list[_Work] = []
         self._processes: list[WorkerProcess] = []
         for _ in range(size):
             self._processes.append(started(serve, self._processes))
 
     def close(self) -> None:
-        """End the processes, whatever they do."""
+        """End the processes, whatever they do, and the threads that talk to them.
+
+        Beside a thread no other pool could fork.
+        """
         with self._closing:  # none is started any more
             self._closed = True
+        for work in self._works:
+            work.end()
         for process in self._processes:
             process.end()
+        for work in self._works:
+            for thread in work.threads:
+                thread.join()
 
     def results(self, tasks: Iterable[Task], report: Any = None) -> Iterator[Any]:
         """Results in the order of the tasks.
@@ -83,16 +99,15 @@ class WorkerPool:
         `report` is called by threads, with the progress that workers report.
         """
         work = _Work(iter(tasks))
-        threads = [Thread(target=self._serve, args=(work, place, report), daemon=True) for place in range(self.size)]
-        for thread in threads:
+        self._works.append(work)
+        work.threads = [Thread(target=self._serve, args=(work, place, report), daemon=True) for place in range(self.size)]
+        for thread in work.threads:
             thread.start()
         try:
             while (result := self._next(work)) is not None:
                 yield result[0]
         finally:
-            with work.changed:
-                work.is_over = True
-                work.changed.notify_all()
+            work.end()
 
     @staticmethod
     def _next(work: _Work) -> tuple[Any] | None:

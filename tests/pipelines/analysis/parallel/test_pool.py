@@ -65,6 +65,16 @@ def test_tasks_are_made_only_a_little_before_their_results_are_taken(pool: Worke
     results.close()
 
 
+def test_a_closed_pool_leaves_no_thread_even_if_its_results_are_not_taken() -> None:
+    """Beside one no other pool would fork."""
+    before = set(threading.enumerate())
+    made = WorkerPool(2)
+    results = made.results(map(Double, range(100)))
+    assert next(results) == 0
+    made.close()
+    assert set(threading.enumerate()) <= before
+
+
 def test_a_task_whose_process_died_is_begun_again_and_the_death_is_told(pool: WorkerPool, tmp_path: Path) -> None:
     assert list(pool.results([Double(1), Die(tmp_path / "deaths", 1), Double(2)])) == [2, "done", 4]
     assert pool.deaths == ["signal 9"]
