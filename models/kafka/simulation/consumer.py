@@ -42,6 +42,11 @@ FATAL = frozenset(
 )
 TELLS_REFUSALS = (2, 7)
 """First version with the reason for a rejoin at INFO."""
+LOSES_PARTITIONS = (2, 4)
+"""First version that gives partitions up as lost with the generation (KIP-429).
+
+Members before revoke them with their next join, and log it even if they have none.
+"""
 
 
 @lru_cache(maxsize=1024)
@@ -75,9 +80,13 @@ class Consumer(Client):
     """Partition counts at its last assignment as leader (assignmentSnapshot)."""
     is_cooperative: bool = field(init=False)
     """Whether it keeps its partitions while it joins."""
+    _needs_preparation: bool = True
+    """Whether it has yet to revoke before its next join (needsJoinPrepare)."""
+    _is_old: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.is_cooperative = self.plan.assignor == COOPERATIVE
+        self._is_old = parse_version(self.cluster.policy.version) < LOSES_PARTITIONS
 
     # -- the application ---------------------------------------------------------------------------------------
 
@@ -151,10 +160,18 @@ class Consumer(Client):
     # -- joining -----------------------------------------------------------------------------------------------
 
     def _join(self) -> None:
-        """Revoke partitions as needed, then join (onJoinPrepare)."""
-        kept = of_topics(self.owned, self.topics) if self.is_cooperative else ()
-        self._revoke(without(self.owned, kept))
+        """Join once the coordinator is known, with partitions to revoke first."""
+        self._needs_preparation = True
         self._again()
+
+    def _prepare(self) -> None:
+        """Revoke partitions as needed before the first request (onJoinPrepare)."""
+        self._needs_preparation = False
+        kept = of_topics(self.owned, self.topics) if self.is_cooperative else ()
+        lost = without(self.owned, kept)
+        if not lost and self._is_old:
+            self.say("revoked", partitions=())
+        self._revoke(lost)
 
     def _revoke(self, lost: tuple[Partition, ...], how: str = "revoked") -> None:
         if lost:
@@ -169,6 +186,8 @@ class Consumer(Client):
 
     def _send_join(self) -> None:
         plan = self.plan
+        if self._needs_preparation:
+            self._prepare()
         self.say("joining")
         request = Join(
             self.cluster.number(),
@@ -321,7 +340,8 @@ class Consumer(Client):
         self.say("rejoin_requested", why=why)
         self.phase, self.member, self.generation, self.why = _UNJOINED, "", -1, why
         self.attempt += 1
-        self._revoke(self.owned, "lost")
+        if not self._is_old:
+            self._revoke(self.owned, "lost")
 
     def _leave(self, why: str, *, is_closing: bool = False) -> None:
         """Leave the group, except as a static or unknown member (maybeLeaveGroup)."""

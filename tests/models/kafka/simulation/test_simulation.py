@@ -367,6 +367,30 @@ def test_a_request_log_has_the_error_of_a_leave_that_was_refused(version: str, a
     assert answered in leaves[0]
 
 
+@pytest.mark.parametrize(("version", "revokes", "tells_id"), [("2.3.1", True, False), ("2.5.1", False, False), ("2.6.3", False, True)])
+def test_clients_log_a_first_join_as_their_version_does(version: str, revokes: bool, tells_id: bool, tmp_path: Path) -> None:
+    """In the order of AbstractCoordinator.poll: the coordinator is found before anything is revoked."""
+    simulate(Scenario(duration_ms=20_000, groups=(GroupPlan(name="g", members=1),)), version, 1, tmp_path)
+
+    texts = [line for line in logged(tmp_path, "g-1") if " INFO " in line]
+    steps = ("Discovered group coordinator", "evok", "(Re-)joining group", "Successfully joined group")
+    told = dict.fromkeys(step for text in texts for step in steps if step in text)  # a member id is asked for in between
+    assert list(told) == [step for step in steps if revokes or step != "evok"]
+    assert any("Successfully joined group with generation Generation{" in text for text in texts) is tells_id
+
+
+@pytest.mark.parametrize(("version", "kept"), [("2.3.1", True), ("2.4.1", False)])
+def test_members_before_2_4_revoke_with_their_next_join_what_they_had_when_they_expired(version: str, kept: bool, tmp_path: Path) -> None:
+    pause = InjectedFault(kind="gc_pause", at_ms=30_000, for_ms=25_000, member=1)
+    simulate(Scenario(duration_ms=80_000, groups=(GroupPlan(name="g", members=2),), faults=(pause,)), version, 1, tmp_path)
+
+    texts = logged(tmp_path, "g-1")
+    failed = next(number for number, text in enumerate(texts) if "heartbeat failed" in text.lower() or "encountered" in text)
+    revoked = [text for text in texts[failed:] if "Revoking previously assigned partitions [orders-events-0" in text]
+    assert bool(revoked) is kept
+    assert any("Lost previously assigned" in text for text in texts[failed:]) is not kept
+
+
 def test_who_joins_as_a_phase_ends_is_in_the_next_rebalance(tmp_path: Path) -> None:
     """By the order of the coordinator's lines, where both are in one millisecond."""
     truth = truth_of(random_scenario(1108000, True, "classic"), "3.9.1", 1108000, tmp_path)
