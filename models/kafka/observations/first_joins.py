@@ -49,6 +49,10 @@ class Clients:
 
     A running client knows its coordinator, and revokes first.
     """
+    _topics: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    """Topics of their latest subscription."""
+    _idle: set[tuple[str, str]] = field(default_factory=set)
+    """Members whose latest assignment was empty."""
 
     def feed(self, event: Event, shared: set[str]) -> list[MemberAction]:
         """Process one event; return a "(Re-)joining group" as its action.
@@ -61,14 +65,19 @@ class Clients:
         if event.client_id is None or event.client_id in shared or not event.name.startswith("Client"):
             return []
         key = (log_before_rotation(event.place.file), event.client_id)
+        if event.name == "ClientAssigned":
+            (self._idle.discard if names_field(event, "partitions") else self._idle.add)(key)
         if event.name == "ClientJoined":
             self._ids[key] = event.member_id or self._ids.get(key) or ""
         elif _shows_member(event):
             self._ids.setdefault(key, "")  # a member, though the line of its join is not here
         elif event.name in _FORGETS or _forgets_id(event):
             self._ids[key] = None
+        elif _gives_up_nothing(event):
+            if key not in self._idle:
+                self._ids[key] = None
         elif event.name == "ClientSubscribed":
-            self._starting[key] = False
+            self._subscribed(key, frozenset(names_field(event, "topics")))
         elif event.name == "ClientCoordinatorFound" and key in self._starting:
             self._starting[key] = True
         elif event.name == "ClientRevoked":
@@ -82,11 +91,23 @@ class Clients:
             return [MemberAction(kind, event.time_us, member_id or None, event.client_id, event.instance_id, None, None, event)]
         return []
 
+    def _subscribed(self, key: tuple[str, str], topics: frozenset[str]) -> None:
+        """Take a subscription for the first of a process, unless a member asks for other topics than before.
+
+        It does so while it runs. A member that another process replaces unseen is started with the same ones.
+        """
+        before = self._topics.get(key)
+        self._topics[key] = topics
+        if self._ids.get(key) is None or before is None or before == topics:
+            self._starting[key] = False
+
     def forget(self, clients: Iterable[tuple[str, str]]) -> None:
         """Discard clients, given by log and client id, that have been silent for long."""
         for key in clients:
             self._ids.pop(key, None)
             self._starting.pop(key, None)
+            self._topics.pop(key, None)
+            self._idle.discard(key)
 
 
 def _shows_member(event: Event) -> bool:
@@ -96,14 +117,19 @@ def _shows_member(event: Event) -> bool:
     return is_wish or event.name in _OF_MEMBERS or (event.name == "ClientAssigned" and event.generation is None)
 
 
-def _forgets_id(event: Event) -> bool:
-    """Return True for a client unknown to the coordinator, or a first join.
+def _gives_up_nothing(event: Event) -> bool:
+    """Return True for an empty list of revoked partitions.
 
-    A first join has nothing to revoke (clients before 2.4 print the empty list).
+    Clients before 2.4 print it, for a first join and for a member that has no partitions.
     """
+    return event.name == "ClientRevoked" and "partitions" in event.fields and not names_field(event, "partitions")
+
+
+def _forgets_id(event: Event) -> bool:
+    """Return True for a client unknown to the coordinator."""
     if event.name == "ClientJoinFailed":
         return text_field(event, "error") in UNKNOWN_MEMBER_TEXTS
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
         description = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
         return "UNKNOWN_MEMBER" in description or "member id" in description
-    return event.name == "ClientRevoked" and "partitions" in event.fields and not names_field(event, "partitions")
+    return False
