@@ -134,6 +134,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "ClientSight": ("resumed_at", "was_begun_by_others", "is_only_heard"),
     "ClientWindows": ("of_epochs", "_contacts"),
     "ClassicReplay": ("_has_assignments", "_lacks_assignments"),
+    "Clients": ("_topics", "_idle"),
     "Controllers": ("failures",),
     "GroupKnowledge": (
         "work_changed_at",
@@ -149,8 +150,10 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
         "last_partitions",
         "joined_in",
         "unnumbered",
+        "ended_in",
     ),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
+    "Membership": ("lost_at",),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),

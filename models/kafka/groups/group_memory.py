@@ -124,7 +124,7 @@ class GroupMemory:
         """Keep what members did."""
         for action in actions:
             self.timeline.add(action)
-            end_session(self.roster, action)
+            end_session(self.knowledge, self.roster, action)
 
     def current_members(self) -> dict[str, str | None]:
         """Known members of the current classic generation, with their client ids."""

@@ -146,8 +146,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
     if trigger is not None and _begins_amid(context, trigger):
         return start_not_seen(context), None
     nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.phase.start
-    by_members = context.window.witness is Witness.CLIENT and context.write.was_given_up
-    if by_members or (nobody_before and context.write.has_failed_silently):
+    is_told = context.write.is_told_by_requests or (context.window.witness is Witness.CLIENT and context.write.was_given_up)
+    if is_told or (nobody_before and context.write.has_failed_silently):
         return store_failed(context, None), None
     if nobody_before and context.write.may_have_failed_in_trouble:
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None

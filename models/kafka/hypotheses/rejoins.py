@@ -100,7 +100,7 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
         unexplained
         and follows_load(context.phase, context.timeouts)
         and not _is_subscribed(context.phase, actor)
-        and not _was_calm_at_load(context.phase)
+        and not _was_calm_at_load(context.phase, actor)
     ):
         return _back_after_load(context.phase, actions)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
@@ -164,13 +164,25 @@ def _work_is_due(phase: LoggedJoinPhase, known: GroupKnowledge) -> bool:
     return any(due > since and -CLOCK_TOLERANCE_US <= phase.start - due <= FOLLOWUP_US for due in known.work_due_at)
 
 
-def _was_calm_at_load(phase: LoggedJoinPhase) -> bool:
+def _was_calm_at_load(phase: LoggedJoinPhase, actor: str | None) -> bool:
     """Whether the group was stable when its coordinator moved.
 
-    The new one answers the heartbeats of a stable group: nobody has to rejoin (GroupMetadataManager.loadGroup).
+    The new one answers the heartbeats of a stable group: nobody has to rejoin (GroupMetadataManager.loadGroup). A coordinator that has
+    the leader's assignment may be lost before it has stored it and answers.
     """
     previous = phase.previous
-    return previous is not None and previous.outcome == "stable" and previous.generation_after == phase.window.generation_before
+    is_stable = previous is not None and previous.outcome == "stable" and previous.generation_after == phase.window.generation_before
+    return is_stable and not _has_lost_its_sync(phase, actor)
+
+
+def _has_lost_its_sync(phase: LoggedJoinPhase, actor: str | None) -> bool:
+    """Whether a member lost its coordinator before its SyncGroup was answered."""
+    began = phase.window.previous_joined_at
+    if began is None:
+        return False
+    answered = phase.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=phase.start)
+    lost = phase.actions_of(ActionKind.LOST_COORDINATOR, start=began, end=phase.start + CLOCK_TOLERANCE_US)
+    return all(phase.actor(action) != actor for action in answered) and any(phase.actor(action) == actor for action in lost)
 
 
 def _back_after_load(phase: LoggedJoinPhase, actions: list[MemberAction]) -> list[Hypothesis]:
@@ -274,9 +286,7 @@ def _unless_sync_was_cut_off(phase: LoggedJoinPhase, actor: str | None, of_topic
     previous, began = phase.previous, phase.window.previous_joined_at
     if phase.window.witness is not Witness.CLIENT or previous is None or previous.outcome == "stable" or began is None:
         return of_topics
-    answered = phase.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=phase.start)
-    lost = phase.actions_of(ActionKind.LOST_COORDINATOR, start=began, end=phase.start + CLOCK_TOLERANCE_US)
-    if any(phase.actor(action) == actor for action in answered) or not any(phase.actor(action) == actor for action in lost):
+    if not _has_lost_its_sync(phase, actor):
         return of_topics
     share = weights.STORE_FAILED_IN_TROUBLE[Cause.ASSIGNMENT_STORE_FAILED]
     if phase.start - began < STORE_TIMEOUT_US:  # nothing is given up so early, and few writes fail at once

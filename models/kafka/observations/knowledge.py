@@ -85,6 +85,8 @@ class GroupKnowledge:
     """Generation of each client that has not begun to join again, by its log."""
     unnumbered: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Members that a leader has assigned, whose log names the generation later."""
+    ended_in: dict[str, int] = field(default_factory=dict)
+    """Generation in which the coordinator last removed each client, by that client's log."""
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""
@@ -113,6 +115,7 @@ class GroupKnowledge:
         self.synced_at.clear()
         self.first_generation.clear()
         self.joined_in.clear()
+        self.ended_in.clear()
 
     def forget_generations(self, before: int) -> None:
         """Discard the members of earlier generations."""
@@ -142,6 +145,7 @@ class GroupKnowledge:
             self.asked_topics.pop(client, None)
             self.asked_otherwise_at.pop(client, None)
             self.joined_in.pop(client, None)
+            self.ended_in.pop(client, None)
             self.unnumbered.pop(client, None)
         kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
         self.stale_at = {actor: times for actor, times in kept.items() if times}
@@ -213,10 +217,14 @@ def assigned_members(event: Event) -> list[str]:
     return _ASSIGNED.findall(value) if value else []
 
 
-def end_session(roster: Roster, action: MemberAction) -> None:
+def end_session(knowledge: GroupKnowledge, roster: Roster, action: MemberAction) -> None:
     """Note how a member's session ended, if this action ends it."""
     member = roster.members.get(action.member_id or "")
     ending = _ENDINGS.get(action.kind)
+    if ending is not None and action.is_certain:
+        actor = roster.actor(action.member_id, action.client_id, action.instance_id) or ""
+        if (generation := knowledge.joined_in.get(actor)) is not None:
+            knowledge.ended_in[actor] = generation
     if member is not None and ending is not None and member.ended_how == "open":
         member.ended_how = ending
     old = text_field(action.event, "old_member_id") if action.kind is ActionKind.REPLACE else None

@@ -29,6 +29,10 @@ class RequestSign:
     doubt_us: int = 0
     """How much earlier it may have been."""
 
+    def halfway(self) -> RequestSign:
+        """The middle of the time in which it may have been."""
+        return RequestSign(self.at - self.doubt_us // 2, self.event, self.doubt_us // 2)
+
 
 @dataclass(slots=True)
 class Peer:
@@ -58,6 +62,8 @@ class Membership:
     """Member ids that were given out and not used yet (KIP-394)."""
     session_us: int | None = None
     """The longest session timeout that a request named."""
+    lost_at: dict[str, int] = field(default_factory=dict)
+    """Times at which clients lost their coordinator, by their own logs and since they were last heard."""
 
     def start(self, members: Iterable[str], answers: Iterable[Event], at: int, *, is_complete: bool) -> None:
         """Begin a new generation, in which all sessions begin anew.
@@ -66,8 +72,7 @@ class Membership:
         """
         answers_by_member = {event.member_id: event for event in answers if event.member_id}
         before, fallback = self.peers, next(iter(answers_by_member.values()), None)
-        self.peers = {}
-        self.gone = {}
+        self.peers, self.gone, self.lost_at = {}, {}, {}
         self.is_complete = is_complete
         for member in members:
             event = answers_by_member.get(member)
@@ -102,6 +107,7 @@ class Membership:
         member = event.member_id
         if not member:
             return
+        self.lost_at.pop(event.client_id or "", None)
         peer = self.peers.get(member)
         if peer is None:
             self.peers[member] = Peer(line_of(event), at, None, event.instance_id)
@@ -146,6 +152,25 @@ class Membership:
             if peer.heard_at < latest:
                 peer.heard_at, peer.doubt_us = latest, latest - max(earliest, peer.heard_at)
 
+    def lose(self, client_id: str | None, at: int) -> None:
+        """Note that a client lost its coordinator."""
+        if client_id is not None and self.peers:
+            self.lost_at.setdefault(client_id, at)
+
+    def begin_anew_if_lost(self, by: int) -> None:
+        """Start all sessions anew if all members had lost their coordinator before their sessions ended.
+
+        Another one, or the same again, loaded the group at an unknown time since. A coordinator that merely can't be reached is given
+        up as a session ends (AbstractCoordinator.HeartbeatThread).
+        """
+        if self.gone or len(self.lost_at) < max(1, len(self.peers)):
+            return
+        peers = list(self.peers.values())
+        times = [self.lost_at.get(peer.heard.client_id or "", by) for peer in peers]
+        if times and all(peer.heard_at <= at < min(by, self.deadline(peer)) for peer, at in zip(peers, times, strict=True)):
+            self.lost_at = {}
+            self.begin_anew(min(times), by)
+
     def silent(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Members whose session ran out by a time without a leave."""
         for member, peer in self.peers.items():
@@ -159,9 +184,12 @@ class Membership:
             if self.deadline(peer) <= by:
                 yield member, RequestSign(self.deadline(peer), peer.heard)
 
-    def has_ended(self, by: int) -> bool:
-        """Whether by a time all had gone and nobody was joining."""
-        silent = dict(self.silent(by))
+    def has_ended(self, by: int, *, surely: bool = False) -> bool:
+        """Whether by a time all had gone and nobody was joining.
+
+        Sessions that another coordinator began at a time in doubt may have ended, but not surely.
+        """
+        silent = {member for member, _ in self.silent(by) if not surely or self.deadline(self.peers[member]) <= by}
         return (
             self.is_complete
             and bool(self.peers)

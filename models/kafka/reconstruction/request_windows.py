@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.evidence import line_of
@@ -64,6 +64,7 @@ _READ = frozenset(
         "LeaveGroupCompleted",
         "OffsetCommitCompleted",
         "RequestReceived",
+        "ClientCoordinatorLost",
         *HEARTBEATS,
     }
 )
@@ -115,8 +116,8 @@ class RequestWindows:
         self.epochs.feed(event, at)
         if event.witness is Witness.COORDINATOR:
             self._cover(event)
-        elif event.witness is Witness.REQUEST and event.name in _READ:
-            self.pending_events.append(event)
+        elif event.name in _READ:
+            self.pending_events.append(event if event.witness is Witness.REQUEST else replace(event, at_us=at))
 
     def until(self, at: int) -> Iterator[Event]:
         """The coordinator's steps that are known by a time, in order."""
@@ -130,6 +131,7 @@ class RequestWindows:
         yield from self.epochs.finish()
         if self.covered_at is not None or self.is_modern or self.generation is None:
             return
+        self.members.begin_anew_if_lost(logs_end)
         if self.is_synced and self.members.has_ended(logs_end):  # before that, silent members may wait for their assignment
             yield from self._emptied(logs_end)
         elif self.waiting_since is not None:
@@ -174,6 +176,8 @@ class RequestWindows:
             yield from self._joined(event)
         elif self.is_modern:
             return
+        elif event.witness is Witness.CLIENT:
+            self.members.lose(event.client_id, event.time_us)
         elif event.name == "RequestReceived":
             self._received(event)
         else:
@@ -406,7 +410,7 @@ class RequestWindows:
         for who, member in left:
             if who != member:  # an administrator names static members by their instance (KIP-345)
                 yield implied_line("MemberLeft", event, sign.at, member_id=member, instance_id=who)
-        if left and self._knows_all(sign.at) and self.members.has_ended(sign.at) and not self._goes_on():
+        if left and self._knows_all(sign.at) and self.members.has_ended(sign.at, surely=True) and not self._goes_on():
             yield from self._emptied(sign.at)
 
     def _knows_all(self, at: int) -> bool:
@@ -429,7 +433,7 @@ class RequestWindows:
 
     def _emptied(self, by: int) -> Iterator[Event]:
         """The last member went."""
-        silent = [(member, _halfway(sign)) for member, sign in self._expired(by)]
+        silent = [(member, sign.halfway()) for member, sign in self._expired(by)]
         yield from (_failed(member, sign) for member, sign in silent)
         signs = [*self.members.gone.values(), *(sign for _, sign in silent)]
         last = max(signs, key=lambda sign: sign.at)
@@ -473,6 +477,7 @@ class RequestWindows:
         broker, former = answering_broker(event), self.answered
         if broker is None:
             return
+        self.members.begin_anew_if_lost(handled_at(event))
         moved = former is not None and self.broker not in (None, broker)
         if moved and former is not None and handled_at(event) < former.at:
             return  # one clock of the two is off
@@ -493,8 +498,3 @@ def _failed(member: str, sign: RequestSign) -> Event:
     """Word an expiry, with how uncertain its time is."""
     fields = {"doubt_us": sign.doubt_us} if sign.doubt_us else {}
     return implied_line("MemberFailed", sign.event, sign.at, member_id=member, fields=fields)
-
-
-def _halfway(sign: RequestSign) -> RequestSign:
-    """The middle of the time in which a sign may have been."""
-    return RequestSign(sign.at - sign.doubt_us // 2, sign.event, sign.doubt_us // 2)

@@ -144,10 +144,21 @@ class AssignmentWrite:
             if any(_is_answered_as(action.at, given_up_at) and not self._has_one_just_joined(action) for action in refused):
                 return True
             return self._is_sync_answered_by_loss() or (_is_answered_as(phase.start, given_up_at) and self._have_all_asked_again())
-        if any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused):
+        if self.is_told_by_requests:
             return True
         took = (action.event.fields.get("total_ms") for action in refused if not self._has_one_just_joined(action))
         return any(isinstance(time, int | float) and 0 <= time * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for time in took)
+
+    @property
+    def is_told_by_requests(self) -> bool:
+        """Whether a SyncGroup's answer says that its assignment could not be stored.
+
+        Had anything else begun the rebalance before, the answer would be REBALANCE_IN_PROGRESS (GroupCoordinator.doSyncGroup).
+        """
+        if self.phase.window.previous_joined_at is None or self._has_missed_generations:
+            return False
+        refused = self._refused_syncs(self.phase.window.previous_joined_at)
+        return any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused)
 
     @property
     def _has_missed_generations(self) -> bool:

@@ -74,7 +74,8 @@ class GenerationMembers:
         last = max((generation for generation, members in generations.items() if generation <= before and actor in members), default=before)
         alone = generations.get(last, {}).keys() <= {actor}  # a generation that several did not hear of may have been lost
         # Whoever leaves begins a rebalance, so that the generation after its last one was made without it.
-        return last < before and (alone or bool(generations.get(before)) or action.kind is ActionKind.LEAVE)
+        is_over = action.kind is ActionKind.LEAVE or self.known.ended_in.get(actor) == last
+        return last < before and (alone or is_over or bool(generations.get(before)))
 
     def is_new(self, action: MemberAction) -> bool:
         """A JoinGroup of somebody who was no member of the generation before."""

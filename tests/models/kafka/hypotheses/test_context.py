@@ -253,6 +253,15 @@ def test_a_member_missed_the_generation_before(generations: dict[int, dict[str, 
         assert context(action, generations=generations, tell_joins={"a"}).members.is_new(action) is (kind is K.REJOIN)
 
 
+@pytest.mark.parametrize(("ended_in", "missed"), [({"a": 3}, True), ({"a": 2}, False), ({"b": 3}, False), ({"a": 4}, False)])
+def test_whom_the_coordinator_removed_since_its_last_generation_missed_the_next(ended_in: dict[str, int], missed: bool) -> None:
+    """Others were in that generation, and nobody's log tells of the next."""
+    action, generations = by_client(K.REJOIN), {3: {"a": "A", "b": "B"}, 4: {}}
+    rebalance = context(action, generations=generations, tell_joins={"a"}, ended_in=ended_in)
+
+    assert rebalance.members.has_missed_generation(action) is missed
+
+
 # -- joiners ---------------------------------------------------------------------------------------------------
 
 

@@ -572,6 +572,31 @@ def test_a_sync_without_an_answer_leaves_room_for_a_failed_write(
     assert found[Cause.METADATA_CHANGE] == round(weights.SAME_TOPICS[Cause.METADATA_CHANGE] * (1 - (share or 0)), 6)
 
 
+@pytest.mark.parametrize(
+    ("actions", "values", "weight"),
+    [
+        ([by_client(K.LOST_COORDINATOR, -9)], {}, weights.BACK_AFTER_LOAD),
+        ([by_client(K.LOST_COORDINATOR, -9, "b")], {}, weights.SAME_TOPICS),
+        ([by_client(K.LOST_COORDINATOR, -9)], {"previous_joined_at": None}, weights.SAME_TOPICS),
+        ([by_client(K.SYNCED, -20), by_client(K.LOST_COORDINATOR, -9)], {}, weights.SAME_TOPICS),
+        ([by_client(K.ASSIGNED, -20), by_client(K.LOST_COORDINATOR, -9)], {}, weights.SAME_TOPICS),
+        ([by_client(K.SYNCED, -20, "b"), by_client(K.LOST_COORDINATOR, -9)], {}, weights.BACK_AFTER_LOAD),
+        ([by_client(K.SUBSCRIBE, -20), by_client(K.LOST_COORDINATOR, -9)], {}, None),
+        ([], {}, weights.SAME_TOPICS),
+    ],
+    ids=["its own", "another's", "join phase not known", "synced", "assigned", "another synced", "subscribed", "none lost"],
+)
+def test_a_member_whose_sync_its_lost_coordinator_left_unanswered_rejoins_at_the_next(
+    actions: list[MemberAction], values: dict[str, object], weight: weights.Shares | None
+) -> None:
+    """The lost one has logged the leader's assignment."""
+    loaded = line("GroupLoaded", NOW - 5, node="2")
+    stable = {"load_before": loaded, "previous_joined_at": NOW - 60 * SECOND, "asked_topics": {"a": ("t",)}}
+    found = shares(rejoin(*actions, **stable | values))  # type: ignore[arg-type]
+
+    assert found == of(weight) if weight is not None else found[Cause.SUBSCRIPTION_CHANGE] == weights.SUBSCRIBED.value
+
+
 def test_connect_plans_its_rebalances() -> None:
     planned = before(ended_at=NOW - CONNECT_DELAY_US)
     told = act(K.REJOIN, why="connect worker requested rejoin")

@@ -11,7 +11,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.context.assignment_write import AT_ONCE_US
+from models.kafka.hypotheses.context.assignment_write import AT_ONCE_US, NOT_STORED
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
@@ -339,6 +339,22 @@ def test_who_asks_as_a_write_fails_again_did_not_begin_it(action: MemberAction, 
     best = rank(context(action, previous=previous, previous_ended_at=NOW, lags=lags, last=("a", "b", "c"))).best
 
     assert (best.cause is Cause.ASSIGNMENT_STORE_FAILED) is failed
+
+
+@pytest.mark.parametrize(
+    ("refusal", "failed"),
+    [
+        (by_request(K.SYNC_FAILED, 0, why=NOT_STORED, generation=4), True),
+        (by_request(K.SYNC_FAILED, 0, why=NOT_STORED, generation=3), False),
+        (by_request(K.SYNC_FAILED, 0, why="REBALANCE_IN_PROGRESS", generation=4), False),
+        (by_client(K.SYNC_FAILED, 0, why=NOT_STORED, generation=4), False),
+    ],
+    ids=["not stored", "an older one", "another error", "by a client"],
+)
+def test_an_answer_that_nothing_was_stored_says_what_began_it_whoever_joins_just_then(refusal: MemberAction, failed: bool) -> None:
+    best = rank(context(by_request(K.JOIN, 0, "c"), refusal, last=("a", "b", "c"))).best
+
+    assert best.cause is (Cause.ASSIGNMENT_STORE_FAILED if failed else Cause.MEMBER_JOIN)
 
 
 @pytest.mark.parametrize("kind", [K.WANTS_REJOIN, K.REVOKE])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from models.kafka.observations.knowledge import GroupKnowledge, learn
+from models.events import Witness
+from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.roster import Roster
-from tests.models.kafka.reconstruction.lines import client, request
+from tests.models.kafka.reconstruction.lines import client, line, request
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,28 @@ def test_the_last_commit_that_was_taken_is_known(error: int | None, last_at: int
     assert knowledge.committed_at == committed_at
     knowledge.forget([roster.members["A"]], set(), 0)
     assert knowledge.committed_at == {}
+
+
+def test_the_generation_from_which_the_coordinator_removed_a_client_is_known() -> None:
+    knowledge, roster = GroupKnowledge(), Roster()
+
+    def remove(client_id: str, witness: Witness = Witness.COORDINATOR) -> None:
+        expiry = line("MemberFailed", 9, witness, client_id=client_id)
+        end_session(knowledge, roster, MemberAction(ActionKind.EXPIRE, 9, None, client_id, None, None, None, expiry))
+
+    for name, generation in (("a", 4), ("b", 5), ("c", 6)):
+        learn(knowledge, roster, client("Joined", 1, client_id=name, generation=generation))
+    learn(knowledge, roster, client("Joining", 2, client_id="c"))
+    remove("b", Witness.CLIENT)
+    for name in ("a", "c", "d"):
+        remove(name)
+
+    assert knowledge.ended_in == {"a": 4}, "b is only said to be, c was about to join again, and d has no log"
+    knowledge.forget([], {"a"}, 0)
+    assert knowledge.ended_in == {"a": 4}, "it is in a generation"
+    knowledge.forget_generations(5)
+    knowledge.forget([], {"a"}, 0)
+    assert knowledge.ended_in == {}
 
 
 def test_the_last_answer_with_an_assignment_is_known() -> None:

@@ -131,6 +131,51 @@ def test_sessions_begin_anew_at_another_coordinator(earliest: int, latest: int, 
     assert (membership.peers["a"].heard_at, membership.peers["a"].doubt_us) == (heard_at, doubt_us)
 
 
+@pytest.mark.parametrize(
+    ("lost", "values", "begins"),
+    [
+        ({"a": 5, "b": 6}, {}, True),
+        ({"a": 5}, {}, False),
+        ({"a": 5, "c": 6}, {}, False),
+        ({"a": 5, "b": -1}, {}, False),
+        ({"a": 5, "b": SESSION_US}, {}, False),
+        ({"a": 5, "b": SESSION_US - 1}, {}, True),
+        ({"a": 5, "b": 2 * SESSION_US - 9}, {}, False),
+        ({"a": 5, "b": 6}, {"gone": {"a": SIGN}}, False),
+        ({"a": 5, "b": 6}, {"peers": {}}, False),
+    ],
+    ids=["all", "some", "another", "before the last answer", "as the session ends", "just before", "behind it", "one had left", "nobody"],
+)
+def test_sessions_begin_anew_once_all_members_have_lost_their_coordinator(
+    lost: dict[str, int], values: dict[str, object], begins: bool
+) -> None:
+    """One that can't be reached is given up as the session ends; then it has ended."""
+    membership, by = Membership(), NOW + 2 * SESSION_US - 10
+    for name in ("a", "b"):
+        membership.admit(name, request("JoinGroup", NOW, member_id=name, client_id=name, session_timeout_ms=SESSION_MS), NOW)
+    for name, after in lost.items():
+        membership.lose(name, NOW + after)
+    for name, value in values.items():
+        setattr(membership, name, value)
+
+    membership.begin_anew_if_lost(by)
+
+    doubts = {(peer.heard_at - NOW, peer.doubt_us) for peer in membership.peers.values()}
+    assert doubts == ({(by - NOW, by - NOW - 5)} if begins else {(0, 0)} if membership.peers else set())
+
+
+def test_a_client_that_is_heard_has_its_coordinator_again() -> None:
+    membership = _joined("a")
+    membership.lose("a", NOW + 1)
+    membership.lose("a", NOW + 2)
+    membership.lose(None, NOW)
+    assert membership.lost_at == {"a": NOW + 1}
+
+    membership.hear(request("Heartbeat", NOW + 3, member_id="a", client_id="a"), NOW + 3)
+
+    assert membership.lost_at == {}
+
+
 @pytest.mark.parametrize(("after", "is_over"), [(SESSION_US - 1, False), (SESSION_US, True), (SESSION_US + 1, True)])
 def test_sessions_run_out_at_their_deadline(after: int, is_over: bool) -> None:
     membership = _joined("a")
@@ -153,6 +198,15 @@ def test_a_session_in_doubt_may_have_run_out_earlier(after: int, signs: list[tup
     over = NOW + SESSION_US
 
     assert [(sign.at - over, sign.doubt_us) for _, sign in membership.silent(over + after)] == signs
+
+
+@pytest.mark.parametrize(("after", "may", "surely"), [(-6, False, False), (-5, True, False), (-1, True, False), (0, True, True)])
+def test_a_group_surely_has_ended_once_no_session_is_in_doubt(after: int, may: bool, surely: bool) -> None:
+    membership = _joined("a")
+    membership.is_complete, membership.peers["a"].doubt_us = True, 5
+    over = NOW + SESSION_US
+
+    assert (membership.has_ended(over + after), membership.has_ended(over + after, surely=True)) == (may, surely)
 
 
 def test_a_group_has_ended_if_all_are_known_and_gone_and_nobody_joins() -> None:
