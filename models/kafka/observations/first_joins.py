@@ -127,8 +127,9 @@ def _gives_up_nothing(event: Event) -> bool:
 
 def _forgets_id(event: Event) -> bool:
     """Return True for a client unknown to the coordinator."""
-    if event.name == "ClientJoinFailed":
-        return text_field(event, "error") in UNKNOWN_MEMBER_TEXTS
+    if event.name in {"ClientJoinFailed", "ClientSyncFailed"}:
+        error = text_field(event, "error") or ""
+        return any(words in error for words in UNKNOWN_MEMBER_TEXTS)
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
         description = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
         return "UNKNOWN_MEMBER" in description or "member id" in description

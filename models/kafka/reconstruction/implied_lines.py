@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from models.events import Event, Witness
+from models.kafka.reconstruction.request_members import RequestSign
 
 
 def implied_line(
@@ -35,3 +36,9 @@ def implied_line(
         instance_id=instance_id,
         fields=fields or {},
     )
+
+
+def implied_expiry(member: str, sign: RequestSign) -> Event:
+    """Word an expiry, with how uncertain its time is."""
+    fields = {"doubt_us": sign.doubt_us} if sign.doubt_us else {}
+    return implied_line("MemberFailed", sign.event, sign.at, member_id=member, fields=fields)

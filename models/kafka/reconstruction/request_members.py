@@ -184,12 +184,14 @@ class Membership:
             if self.deadline(peer) <= by:
                 yield member, RequestSign(self.deadline(peer), peer.heard)
 
-    def has_ended(self, by: int, *, surely: bool = False) -> bool:
+    def has_ended(self, by: int, *, surely: bool = False, is_rebalancing: bool = False) -> bool:
         """Whether by a time all had gone and nobody was joining.
 
-        Sessions that another coordinator began at a time in doubt may have ended, but not surely.
+        Sessions that another coordinator began at a time in doubt may have ended, but not surely. While the group rebalances, a silent
+        member may wait for the end of the join phase, and its session does not run (MemberMetadata.hasSatisfiedHeartbeat).
         """
-        silent = {member for member, _ in self.silent(by) if not surely or self.deadline(self.peers[member]) <= by}
+        may_wait = surely and is_rebalancing
+        silent = {member for member, _ in self.silent(by) if not may_wait and (not surely or self.deadline(self.peers[member]) <= by)}
         return (
             self.is_complete
             and bool(self.peers)

@@ -35,7 +35,7 @@ from models.kafka.reconstruction.answering_brokers import (
 )
 from models.kafka.reconstruction.epochs.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.epochs.unlogged_epochs import DOWNGRADE, UnloggedEpochs
-from models.kafka.reconstruction.implied_lines import implied_line
+from models.kafka.reconstruction.implied_lines import implied_expiry, implied_line
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
 from models.tolerances import int_tolerance
 from models.units import FOREVER
@@ -285,7 +285,7 @@ class RequestWindows:
         dropped = waited_to_deadline(arrivals, joined_at)
         expired = self._expired(joined_at, STAMP_US)  # a phase ends as the last one awaited expires
         silent = [(member, sign) for member, sign in expired if member not in stayed and not (dropped and sign.doubt_us)]
-        yield from (_failed(member, sign) for member, sign in silent)
+        yield from (implied_expiry(member, sign) for member, sign in silent)
         unused = [(member, sign) for member, sign in self.members.unused(joined_at) if member not in stayed]
         for member, sign in unused:
             del self.members.handed_out[member]
@@ -343,6 +343,8 @@ class RequestWindows:
         if code not in FINE:
             if code in SYNC_ERRORS and code != NOT_COORDINATOR:
                 self._notice(RequestSign(at, event))
+                if has_waited(event):  # its session begins anew (GroupCoordinator.propagateAssignment)
+                    self.members.hear(event, at)
             return
         self.members.hear(event, at)
         self.stored = self.generation
@@ -401,6 +403,7 @@ class RequestWindows:
             return
         sign = RequestSign(handled_at(event), event)
         leavers = names_field(event, "members") or [event.member_id or ""]
+        is_rebalancing = bool(self.members.gone or self.unheard) or self.noticed is not None
         named = [(who, self.members.leave(who, sign)) for who in leavers if who]
         left = [(who, member) for who, member in named if member is not None]
         if self._is_covered(sign.at) or self.is_phase_told:
@@ -410,7 +413,8 @@ class RequestWindows:
         for who, member in left:
             if who != member:  # an administrator names static members by their instance (KIP-345)
                 yield implied_line("MemberLeft", event, sign.at, member_id=member, instance_id=who)
-        if left and self._knows_all(sign.at) and self.members.has_ended(sign.at, surely=True) and not self._goes_on():
+        is_over = bool(left) and self._knows_all(sign.at) and self.members.has_ended(sign.at, surely=True, is_rebalancing=is_rebalancing)
+        if is_over and not self._goes_on():
             yield from self._emptied(sign.at)
 
     def _knows_all(self, at: int) -> bool:
@@ -434,7 +438,7 @@ class RequestWindows:
     def _emptied(self, by: int) -> Iterator[Event]:
         """The last member went."""
         silent = [(member, sign.halfway()) for member, sign in self._expired(by)]
-        yield from (_failed(member, sign) for member, sign in silent)
+        yield from (implied_expiry(member, sign) for member, sign in silent)
         signs = [*self.members.gone.values(), *(sign for _, sign in silent)]
         last = max(signs, key=lambda sign: sign.at)
         yield from self._started(self._first([*signs, *self.unheard.values()]))
@@ -492,9 +496,3 @@ class RequestWindows:
 
 _AT_GENERATION = frozenset({"RebalanceStarted", "GenerationStarted", "AssignmentReceived", "GroupEmptied", "GroupLoaded"})
 """Lines of the coordinator that tell where a group is."""
-
-
-def _failed(member: str, sign: RequestSign) -> Event:
-    """Word an expiry, with how uncertain its time is."""
-    fields = {"doubt_us": sign.doubt_us} if sign.doubt_us else {}
-    return implied_line("MemberFailed", sign.event, sign.at, member_id=member, fields=fields)

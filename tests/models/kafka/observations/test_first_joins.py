@@ -73,6 +73,20 @@ def test_a_member_that_asks_for_other_topics_without_its_coordinator_runs_on(lin
     assert kind_after(*lines) is kind
 
 
+@pytest.mark.parametrize("name", ["JoinFailed", "SyncFailed"])
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("UNKNOWN_MEMBER_ID", FIRST),
+        ("The coordinator is not aware of this member. Need to re-join the group.", FIRST),
+        ("REBALANCE_IN_PROGRESS", AGAIN),
+        (None, AGAIN),
+    ],
+)
+def test_whom_the_coordinator_knows_no_more_joins_anew(name: str, error: str | None, kind: ActionKind) -> None:
+    assert kind_after(JOINED, client(name, 0, client_id="a", error=error)) is kind
+
+
 @pytest.mark.parametrize("lines", [[JOINED], [JOINED, HAS_NONE, GIVES_UP_NONE], [subscribed("t"), JOINED, subscribed("u"), FOUND]])
 def test_nothing_is_known_of_a_client_that_was_silent_for_long(lines: list[Event]) -> None:
     assert kind_after(*lines) is AGAIN

@@ -11,7 +11,7 @@ from models.kafka.reconstruction.epochs.member_signs import EpochSign, SignKind
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Peer, RequestSign
 from models.kafka.reconstruction.request_windows import ANSWER_US, HOLD_US, STAMP_US, RequestWindows
 from models.units import FOREVER, US_PER_MS
-from tests.models.kafka.reconstruction.lines import line, request
+from tests.models.kafka.reconstruction.lines import client, line, request
 
 NOW = 1_000_000_000
 SESSION_US = 10_000_000
@@ -65,6 +65,18 @@ def test_a_request_waits_before_it_is_read(at: int, read: bool) -> None:
     list(windows.until(NOW + 7 + at))
 
     assert (windows.calm_at == NOW + 7) is read
+
+
+def test_a_client_that_lost_its_coordinator_is_noted_in_order() -> None:
+    windows = group("a")
+    windows.members.peers["a"].heard = request("Heartbeat", NOW, member_id="a", client_id="a", error_code=0)
+    lost = client("CoordinatorLost", NOW + 5, client_id="a")
+
+    assert steps(windows, beat(3, client_id="a"), lost, beat(9, client_id="a", node="2")) == []
+    assert windows.members.peers["a"].heard_at == NOW + 9
+    assert windows.members.lost_at == {}
+    lines(windows, client("CoordinatorLost", NOW + 15, client_id="a"))
+    assert windows.members.lost_at == {"a": NOW + 15}
 
 
 def test_too_many_requests_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -627,6 +639,32 @@ def test_an_expiry_before_the_last_leave_is_told() -> None:
     failed, started, emptied = lines(windows, leave(9))
     assert (failed.name, failed.member_id, failed.time_us - NOW, failed.fields["doubt_us"]) == ("MemberFailed", "b", 5, 2)
     assert (started.time_us - NOW, emptied.time_us - NOW) == (5, 9)
+
+
+@pytest.mark.parametrize(
+    ("event", "empties"),
+    [
+        (None, True),
+        (beat(SESSION_US + 5, "a", code=27), False),
+        (leave(5, "c"), False),
+        (join(SESSION_US + 5, "d", None, error_code=16, total_ms=PARKED_MS, client_id="d"), False),
+    ],
+    ids=["calm", "a notice", "another left", "one waited in vain"],
+)
+def test_who_is_silent_while_the_group_rebalances_may_wait_for_its_end(event: Event | None, empties: bool) -> None:
+    """Those that wait log their request once it is answered."""
+    windows = group("a", "b", *(["c"] if event is not None and event.member_id == "c" else []))
+    told = steps(windows, *filter(None, (event, leave(SESSION_US + 9))))
+
+    assert ("GroupEmptied" in [name for name, *_ in told]) is empties
+
+
+@pytest.mark.parametrize(("waited_ms", "heard_at"), [(PARKED_MS - 1, NOW), (PARKED_MS, NOW + 9)])
+def test_a_sync_that_waited_and_was_refused_begins_its_session_anew(waited_ms: int, heard_at: int) -> None:
+    windows = group("a")
+    lines(windows, sync(9, code=27, total_ms=waited_ms))
+
+    assert windows.members.peers["a"].heard_at == heard_at
 
 
 @pytest.mark.parametrize(
