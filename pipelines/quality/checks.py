@@ -20,6 +20,7 @@ from pipelines.schema.tables import Table
 _OTHERS = re.compile(r"\bgroupscope_(\w+)")
 CRITICAL, WARNING = "critical", "warning"
 IN_SET, NOT_NULL = "ExpectColumnValuesToBeInSet", "ExpectColumnValuesToNotBeNull"
+UNIQUE, QUERY = ("ExpectColumnValuesToBeUnique", "ExpectCompoundColumnsToBeUnique"), "UnexpectedRowsExpectation"
 """Kinds of checks, by the names that Great Expectations gives them."""
 
 _TRUE = {"value_set": [True]}
@@ -48,6 +49,11 @@ class Check:
         if self.condition is None or self.holds is not None:
             return self
         return dataclasses.replace(self, kind=IN_SET, arguments=_TRUE, holds=_holds(self.condition))
+
+    @property
+    def looked_at(self) -> list[str]:
+        """Columns that it is about."""
+        return [self.arguments["column"]] if "column" in self.arguments else list(self.arguments["column_list"])
 
     @property
     def others(self) -> frozenset[str]:
@@ -95,9 +101,8 @@ def _declared(table: Table) -> Iterator[Check]:
 
 
 def _unique(key: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    if len(key) == 1:
-        return "ExpectColumnValuesToBeUnique", {"column": key[0]}
-    return "ExpectCompoundColumnsToBeUnique", {"column_list": list(key)}
+    single, compound = UNIQUE
+    return (single, {"column": key[0]}) if len(key) == 1 else (compound, {"column_list": list(key)})
 
 
 def _ruled(rules: Mapping[str, Any], limits: Mapping[str, float]) -> Iterator[Check]:
@@ -116,7 +121,7 @@ def _rule(name: str, condition: str, severity: str = CRITICAL) -> Check:
     """
     if "SELECT" in condition:
         query = f"SELECT * FROM {{batch}} WHERE {condition}"  # noqa: S608 - the condition comes from our own data
-        return Check(name, "UnexpectedRowsExpectation", {"unexpected_rows_query": query}, severity=severity, condition=condition)
+        return Check(name, QUERY, {"unexpected_rows_query": query}, severity=severity, condition=condition)
     return Check(name, IN_SET, _TRUE, severity=severity, holds=_holds(condition), condition=condition)
 
 

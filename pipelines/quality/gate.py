@@ -1,20 +1,17 @@
 """Run the checks of tables, and make rows of `gold.quality_results`.
 
-Great Expectations validates each table once, which counts the failures of all checks. Only failed checks are repeated,
-for samples of the failing rows. The library takes seconds to import, so it is imported when needed. It runs several
-Spark queries for each table, however small, which would double the duration of a gate. So it validates few rows in this
-process: of tables in the driver DuckDB computes the results of their rules; others are fetched by one query of Spark. Failures are
-always shown by Spark.
+Great Expectations takes seconds to import, so it is imported when needed, and runs several Spark queries for each expectation, which
+would be most of a gate. So it validates tables in the driver in this process, where DuckDB computes the results of their rules. Of
+tables in Spark `spark_rules` counts what fails, and the library shows samples of that alone. Pages need all of its own results.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -23,14 +20,14 @@ import pyarrow as pa
 
 from models.ids import make_id
 from pipelines.errors import GateFailed
-from pipelines.quality.checks import CRITICAL, IN_SET, NOT_NULL, Check, checks_of
+from pipelines.quality.checks import CRITICAL, IN_SET, NOT_NULL, QUERY, UNIQUE, Check, checks_of
 from pipelines.quality.local_rules import VIEW, LocalTables, held_by_rule
 from pipelines.schema.tables import TABLES, Table
 from pipelines.warehouse.rows import arrow_diff
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SAMPLE_ROWS = 5
 """Number of sample rows for a failed check."""
@@ -42,9 +39,7 @@ SAMPLE_TEXT_CHARACTERS = 300
 _QUICK = {"result_format": "BOOLEAN_ONLY"}
 
 # Queries return their rows only with the format COMPLETE (200 at most); for other checks it would return all rows.
-_QUERY = "UnexpectedRowsExpectation"
 _DETAILS = ("SUMMARY", "COMPLETE")
-_UNIQUE = ("ExpectColumnValuesToBeUnique", "ExpectCompoundColumnsToBeUnique")
 _VALUE = "value"
 
 
@@ -130,14 +125,13 @@ def run_gate(
     near = _in_driver(tables, views, limits)
     are_few = sum(counts[name] for name in near) <= arrow_diff.LOCAL_ROWS_MAX
     passed = _passed_in_process(near, views, limits) if near and are_few else frozenset()
-    pages: list[Validation] = [] if seen is None else seen
     rest = {name: rows for name, rows in tables.items() if name not in passed}
     by_table = {name: [Result(name, gate, check, True, counts[name], 0) for check in checks_of(TABLES[name], limits)] for name in passed}
     if seen is not None:
-        pages += _pages_of_passed(gate, {name: tables[name] for name in tables if name in passed}, views, limits)
+        seen += _pages_of_passed(gate, {name: tables[name] for name in tables if name in passed}, views, limits)
     if rest:
         session = spark or next(rows.sparkSession for rows in views.values() if not isinstance(rows, pa.Table))
-        by_table |= _checked_by_spark(gate, rest, counts, limits, views, pages, session)
+        by_table |= _checked_by_spark(gate, rest, counts, limits, views, seen, session)
     return [result for name in tables for result in by_table[name]]
 
 
@@ -147,10 +141,11 @@ def _checked_by_spark(
     counts: Mapping[str, int],
     limits: Mapping[str, float] | None,
     views: CheckedRows,
-    pages: list[Validation],
+    seen: list[Validation] | None,
     spark: SparkSession,
 ) -> dict[str, list[Result]]:
     """Results of tables, for whose rules all are views."""
+    from pipelines.quality.spark_rules import failed_checks
 
     def as_frame(rows: DataFrame | pa.Table) -> DataFrame:
         return arrow_diff.to_frame(spark, rows) if isinstance(rows, pa.Table) else rows
@@ -158,7 +153,13 @@ def _checked_by_spark(
     for name, rows in views.items():
         as_frame(rows).createOrReplaceTempView(VIEW.format(name))
     try:
-        return {name: _checked(TABLES[name], gate, as_frame(rows), counts[name], limits, pages) for name, rows in tables.items()}
+        checks = {name: checks_of(TABLES[name], limits) for name in tables}
+        frames = {name: as_frame(rows) for name, rows in tables.items() if counts[name]}
+        failed = failed_checks(frames, checks)
+        return {
+            name: _shown_by_spark(TABLES[name], gate, frames.get(name), counts[name], checks[name], failed.get(name, frozenset()), seen)
+            for name in tables
+        }
     finally:
         for name in views:
             spark.catalog.dropTempView(VIEW.format(name))
@@ -207,12 +208,12 @@ def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping
     for name, rows in tables.items():
         as_columns = [check.as_column for check in checks[name]]
         required = [check.arguments["column"] for check in as_columns if check.kind == NOT_NULL]
-        unique = [_looked_at(check) for check in as_columns if check.kind in _UNIQUE]
+        unique = [check.looked_at for check in as_columns if check.kind in UNIQUE]
         rules = {_rule_column(check): check.holds for check in map(held_by_rule, as_columns) if check.holds}
         frame = known.frame(rows, [], required, rules)
         values.setdefault(NOT_NULL, []).extend(frame[column] for column in required)
         values.setdefault(IN_SET, []).extend(frame[column] for column in rules)
-        values.setdefault(_UNIQUE[0], []).extend(known.keys(name, rows, columns) for columns in unique)
+        values.setdefault(UNIQUE[0], []).extend(known.keys(name, rows, columns) for columns in unique)
     for kind, columns in ((kind, columns) for kind, columns in values.items() if columns):
         expected = Check(kind, kind, {"column": _VALUE, **({"value_set": [True]} if kind == IN_SET else {})})
         frame = pd.concat(columns, ignore_index=True).to_frame(_VALUE)
@@ -229,16 +230,6 @@ def _validated_in_process(table: Table, known: LocalTables, rows: pa.Table, chec
     rules = {_rule_column(check): check.holds for check in as_columns if check.holds}
     frame = known.frame(rows, [name for name in kinds if name not in presence], presence, rules)
     return _ask(table.name, frame, as_columns, _QUICK)[0]
-
-
-def _checked(
-    table: Table, gate: str, frame: DataFrame, count: int, limits: Mapping[str, float] | None, seen: list[Validation]
-) -> list[Result]:
-    checks = checks_of(table, limits)
-    if count:
-        return _validate(table, gate, frame, count, checks, seen)
-    seen.append(Validation(gate, table.name, None, {}))
-    return [Result(table.name, gate, check, True, 0, 0) for check in checks]
 
 
 def stop_if_failed(results: Iterable[Result]) -> None:
@@ -280,28 +271,42 @@ def prepare() -> None:
     _library()
 
 
-def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: list[Check], seen: list[Validation]) -> list[Result]:
-    frame = _with_rules(frame, checks)
-    arrow_checks = [check for check in checks if check.kind != _QUERY] if count <= arrow_diff.LOCAL_ROWS_MAX else []
-    chosen_checks = [check for check in checks if check.kind == _QUERY] if arrow_checks else checks
-    result_sets = [_ask(table.name, _brought(frame, arrow_checks), arrow_checks, _QUICK)] if arrow_checks else []
-    result_sets += [_ask(table.name, frame, chosen_checks, _QUICK)] if chosen_checks else []
-    answers = {name: answer for _, results in result_sets for name, answer in results.items()}
-    failed = [check for check in checks if not answers[check.name].success]
-    details = {name: answer for form in _DETAILS for name, answer in _sample_failures(table, frame, failed, form).items()}
+def _shown_by_spark(
+    table: Table,
+    gate: str,
+    frame: DataFrame | None,
+    count: int,
+    checks: list[Check],
+    failed: Collection[str],
+    seen: list[Validation] | None,
+) -> list[Result]:
+    """Results of a table's checks, the failed ones with samples; `frame` is None without rows."""
+    details: dict[str, Any] = {}
+    if frame is not None:
+        frame = _with_rules(frame, checks)
+        broken = [check for check in checks if check.name in failed]
+        details = {name: answer for form in _DETAILS for name, answer in _sample_failures(table, frame, broken, form).items()}
+    if seen is not None:
+        seen.append(_validation(table, gate, frame, checks, details))
     results = []
     for check in checks:
         answer = details.get(check.name)
         unexpected, sample = (0, ()) if answer is None else (_unexpected(answer.result), _sample(table, answer))
         results.append(Result(table.name, gate, check, answer is None, count, unexpected, sample))
-    validated = _joined([validated for validated, _ in result_sets], [details.get(check.name, answers[check.name]) for check in checks])
-    seen.append(Validation(gate, table.name, validated, {_rule_column(check): check.name for check in checks if check.holds}))
     return results
 
 
-def _joined(validated: Sequence[Any], answers: list[Any]) -> Any:
-    """Combine the library's results of several validations of a table."""
-    whole = validated[0]
+def _validation(table: Table, gate: str, frame: DataFrame | None, checks: list[Check], details: Mapping[str, Any]) -> Validation:
+    """The library's own result for a table's page."""
+    if frame is None:
+        return Validation(gate, table.name, None, {})
+    validated, answers = _ask(table.name, frame, checks, _QUICK)
+    whole = _with_details(validated, [details.get(check.name, answers[check.name]) for check in checks])
+    return Validation(gate, table.name, whole, {_rule_column(check): check.name for check in checks if check.holds})
+
+
+def _with_details(whole: Any, answers: list[Any]) -> Any:
+    """The library's result with other answers."""
     success_count = sum(answer.success for answer in answers)
     whole.results, whole.success = answers, success_count == len(answers)
     whole.statistics = {
@@ -313,43 +318,13 @@ def _joined(validated: Sequence[Any], answers: list[Any]) -> Any:
     return whole
 
 
-def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
-    """Fetch the columns needed by these checks to this process."""
-    from pyspark.sql import functions as F
-
-    def wanted(name: str, kinds: set[str]) -> Column:
-        # Texts may be long, and most checks only need to know whether they are null.
-        return F.when(F.col(name).isNotNull(), True) if kinds == {NOT_NULL} else _comparable(frame, name)
-
-    columns = (wanted(name, kinds).alias(name) for name, kinds in _kinds_by_column(checks).items())
-    return frame.select(*columns).toArrow().to_pandas(integer_object_nulls=True)
-
-
 def _kinds_by_column(checks: Iterable[Check]) -> dict[str, set[str]]:
     """Kinds of checks by the column that they look at."""
     kinds: dict[str, set[str]] = {}
     for check in checks:
-        for name in _looked_at(check):
+        for name in [_rule_column(check)] if check.holds else check.looked_at:
             kinds.setdefault(name, set()).add(check.kind)
     return kinds
-
-
-def _looked_at(check: Check) -> list[str]:
-    if check.holds:
-        return [_rule_column(check)]
-    return [check.arguments["column"]] if "column" in check.arguments else list(check.arguments["column_list"])
-
-
-def _comparable(frame: DataFrame, name: str) -> Column:
-    """A column with the same results in pandas as in Spark.
-
-    pandas treats NaN as null, whereas Spark orders it above all numbers.
-    """
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import DoubleType
-
-    column = F.col(name)
-    return F.nanvl(column, F.lit(math.inf)) if isinstance(frame.schema[name].dataType, DoubleType) else column
 
 
 def _rule_column(check: Check) -> str:
@@ -370,7 +345,7 @@ def _expectation(library: Any, check: Check) -> Any:
 
 
 def _sample_failures(table: Table, frame: DataFrame, failed: list[Check], form: str) -> dict[str, Any]:
-    checks = [check for check in failed if (check.kind == _QUERY) == (form == "COMPLETE")]
+    checks = [check for check in failed if (check.kind == QUERY) == (form == "COMPLETE")]
     details = {"result_format": form, "partial_unexpected_count": SAMPLE_ROWS, "unexpected_index_column_names": list(table.key)}
     return _ask(table.name, frame, checks, details)[1] if checks else {}
 

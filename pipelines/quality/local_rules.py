@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 VIEW = "groupscope_{}"
 """Name of a table in rules."""
 
-_BATCH, _CHECKED = "{batch}", "checked"
+BATCH = "{batch}"
+"""Name of the checked rows in rules."""
+
+_CHECKED = "checked"
 
 
 class LocalTables:
@@ -45,7 +48,7 @@ class LocalTables:
         self._connection.register(_CHECKED, rows)
         chosen = [_comparable(column, rows.schema.field(column).type) for column in columns]
         chosen += [f'CASE WHEN "{column}" IS NOT NULL THEN true END AS "{column}"' for column in presence]
-        chosen += [f'({translated(rule.replace(_BATCH, _CHECKED))}) AS "{column}"' for column, rule in rules.items()]
+        chosen += [f'({translated(rule.replace(BATCH, _CHECKED))}) AS "{column}"' for column, rule in rules.items()]
         answer: pa.Table = self._connection.sql(f"SELECT {', '.join(chosen)} FROM {_CHECKED}").arrow().read_all()  # noqa: S608 - our own names
         frame: pd.DataFrame = answer.to_pandas(integer_object_nulls=True)
         return frame
