@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event, int_field
@@ -113,6 +113,29 @@ class Membership:
             self.peers[member] = Peer(line_of(event), at, None, event.instance_id)
         elif at >= peer.heard_at:
             peer.heard, peer.heard_at, peer.doubt_us = line_of(event), at, 0
+
+    def keep(self, instance_id: str | None, event: Event, at: int) -> None:
+        """Note that a static member stays though it came back in vain.
+
+        If its new id can't be stored it has the old one again, and a new session (GroupCoordinator.updateStaticMemberAndRebalance).
+        """
+        for peer in self.peers.values() if instance_id is not None else ():
+            if peer.instance_id == instance_id and at >= peer.heard_at:
+                peer.heard, peer.heard_at, peer.doubt_us = line_of(event), at, 0
+
+    def without_returns(self, arrivals: Sequence[RequestSign]) -> Sequence[RequestSign]:
+        """Requests but those of static members that came back, unless there are no others.
+
+        In a stable group they take their place without a rebalance (KIP-345), if they ask for the same assignors.
+        """
+        known = {peer.instance_id for peer in self.peers.values()} - {None}
+        others = [sign for sign in arrivals if sign.event.instance_id not in known or sign.event.member_id in self.peers]
+        return others or arrivals
+
+    def missing(self, accounted: Container[str], arrivals: Iterable[RequestSign]) -> list[str]:
+        """Members that are not accounted for, and whose place none that came took."""
+        taken = {sign.event.instance_id for sign in arrivals} - {None}
+        return [member for member, peer in self.peers.items() if member not in accounted and peer.instance_id not in taken]
 
     def hand_out(self, event: Event, at: int) -> None:
         """Note a member id given out with the request to return."""

@@ -9,7 +9,7 @@ as its place, and `Witness.REQUEST`. If the coordinator's own lines show a step,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, int_field, names_field, text_field
@@ -208,8 +208,10 @@ class RequestWindows:
             self.members.hand_out(event, answered_at(event))
         elif code == NOT_COORDINATOR and has_waited(event):
             yield from self._lost(event)
-        elif code not in FINE and has_waited(event) and event.member_id:
-            self._waited_in_vain(event, event.member_id)
+        elif code not in FINE and has_waited(event):
+            self.members.keep(event.instance_id, event, answered_at(event))
+            if event.member_id:
+                self._waited_in_vain(event, event.member_id)
         if code not in FINE or generation is None or not event.member_id:
             return
         self.is_modern = text_field(event, "leader_id") is None  # a consumer group has none, nor have its classic members
@@ -275,7 +277,7 @@ class RequestWindows:
         self.unheard = {}
         self.members.start(roster, answers, joined_at, is_complete=listed is not None)
 
-    def _phase_steps(self, arrivals: list[RequestSign], roster: list[str], generation: int, joined_at: int) -> Iterator[Event]:
+    def _phase_steps(self, arrivals: Sequence[RequestSign], roster: list[str], generation: int, joined_at: int) -> Iterator[Event]:
         """Steps before a generation: expiries, the start, removals."""
         follows = generation - 1 == self.generation
         if not follows:
@@ -290,11 +292,11 @@ class RequestWindows:
         for member, sign in unused:
             del self.members.handed_out[member]
             yield implied_line("PendingMemberExpired", sign.event, sign.at, member_id=member)
-        departed = {*self.members.gone, *(member for member, _ in silent)}
-        first = self._first([*arrivals, *self.members.gone.values(), *self.unheard.values(), *(sign for _, sign in silent)])
+        known = self.members.without_returns(arrivals) if follows and self.is_synced else arrivals
+        first = self._first([*known, *self.members.gone.values(), *self.unheard.values(), *(sign for _, sign in silent)])
         yield from self._started(first, generation - 1)
-        removed = [member for member in self.members.peers if member not in stayed and member not in departed]
-        if removed and follows:
+        removed = self.members.missing({*stayed, *self.members.gone, *(member for member, _ in silent)}, arrivals) if follows else []
+        if removed:
             event = self.members.peers[removed[0]].heard
             yield implied_line("MembersNotRejoined", event, joined_at, fields={"members": removed})
 

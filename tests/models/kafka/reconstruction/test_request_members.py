@@ -164,6 +164,48 @@ def test_sessions_begin_anew_once_all_members_have_lost_their_coordinator(
     assert doubts == ({(by - NOW, by - NOW - 5)} if begins else {(0, 0)} if membership.peers else set())
 
 
+def _with_static() -> Membership:
+    """Static member a, and b."""
+    membership = _joined("b")
+    membership.peers["a"] = Peer(HEARD, NOW, SESSION_US, "i")
+    return membership
+
+
+@pytest.mark.parametrize(("instance", "at", "heard_at"), [("i", 9, 9), ("i", 0, 0), ("i", -1, 0), ("j", 9, 0), (None, 9, 0)])
+def test_a_static_member_that_came_back_in_vain_has_a_new_session(instance: str | None, at: int, heard_at: int) -> None:
+    membership = _with_static()
+    membership.peers["a"].doubt_us = 5
+    event = request("JoinGroup", NOW + at, instance_id=instance)
+
+    membership.keep(instance, event, NOW + at)
+
+    kept = membership.peers["a"]
+    assert (kept.heard_at - NOW, kept.doubt_us == 0) == (heard_at, instance == "i" and at >= 0)
+    assert membership.peers["b"].heard_at == NOW
+
+
+def test_static_members_that_come_back_begin_nothing_unless_nobody_else_came() -> None:
+    membership = _with_static()
+    back = RequestSign(NOW, request("JoinGroup", NOW, member_id="a2", instance_id="i"))
+    rejoins = RequestSign(NOW + 1, request("JoinGroup", NOW, member_id="a", instance_id="i"))
+    other = RequestSign(NOW + 2, request("JoinGroup", NOW, member_id="c"))
+
+    assert membership.without_returns([back, other]) == [other]
+    assert membership.without_returns([back, rejoins]) == [rejoins], "it asks under its own id"
+    assert membership.without_returns([back]) == [back]
+    new = RequestSign(NOW + 3, request("JoinGroup", NOW, member_id="d", instance_id="j"))
+    assert membership.without_returns([back, new]) == [new]
+
+
+def test_who_is_missing_was_not_replaced_by_its_own_instance() -> None:
+    membership = _with_static()
+    back = RequestSign(NOW, request("JoinGroup", NOW, member_id="a2", instance_id="i"))
+
+    assert membership.missing({"b"}, []) == ["a"]
+    assert membership.missing({"b"}, [back]) == []
+    assert membership.missing(set(), [back]) == ["b"]
+
+
 def test_a_client_that_is_heard_has_its_coordinator_again() -> None:
     membership = _joined("a")
     membership.lose("a", NOW + 1)

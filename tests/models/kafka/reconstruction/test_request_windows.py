@@ -317,6 +317,25 @@ def test_a_rebalance_begins_with_its_first_sign(
     assert windows.unheard == {}
 
 
+@pytest.mark.parametrize(("instance", "is_synced", "began"), [("i", True, 9), ("i", False, 2), ("j", True, 2), (None, True, 2)])
+def test_a_static_member_that_comes_back_to_a_stable_group_begins_nothing(instance: str | None, is_synced: bool, began: int) -> None:
+    windows = group("a", "b")
+    windows.members.peers["b"].instance_id = "i"
+    windows.is_synced = is_synced
+    back = join(20, "b2", total_ms=18 / US_PER_MS, instance_id=instance)
+    again = join(20, "a", total_ms=11 / US_PER_MS, members=["a", "b2"])
+
+    assert next(step for step in steps(windows, back, again) if step[0] == "RebalanceStarted") == ("RebalanceStarted", began, 4)
+
+
+def test_a_static_member_that_comes_back_in_vain_stays() -> None:
+    windows = group("a", "b")
+    windows.members.peers["b"].instance_id = "i"
+
+    assert steps(windows, join(9, "", None, error_code=27, total_ms=PARKED_MS, instance_id="i")) == []
+    assert [windows.members.peers[name].heard_at - NOW for name in ("a", "b")] == [0, 9]
+
+
 def test_an_id_is_handed_out() -> None:
     windows = group("a")
     lines(windows, join(9, "c", error_code=79, session_timeout_ms=9))
