@@ -180,19 +180,23 @@ class Membership:
         if client_id is not None and self.peers:
             self.lost_at.setdefault(client_id, at)
 
-    def begin_anew_if_lost(self, by: int) -> None:
+    def begin_anew_if_lost(self, by: int) -> int:
         """Start all sessions anew if all members had lost their coordinator before their sessions ended.
+
+        Returns when the first one lost it, 0 if none had.
 
         Another one, or the same again, loaded the group at an unknown time since. A coordinator that merely can't be reached is given
         up as a session ends (AbstractCoordinator.HeartbeatThread).
         """
+        lost_at = min(self.lost_at.values(), default=0)
         if self.gone or len(self.lost_at) < max(1, len(self.peers)):
-            return
+            return lost_at
         peers = list(self.peers.values())
         times = [self.lost_at.get(peer.heard.client_id or "", by) for peer in peers]
         if times and all(peer.heard_at <= at < min(by, self.deadline(peer)) for peer, at in zip(peers, times, strict=True)):
             self.lost_at = {}
             self.begin_anew(min(times), by)
+        return lost_at
 
     def silent(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Members whose session ran out by a time without a leave."""

@@ -479,21 +479,21 @@ class RequestWindows:
         self.members.begin_anew(earliest, latest)
 
     def _moved(self, event: Event) -> Iterator[Event]:
-        """Go on at another broker, which coordinates the group since."""
+        """Go on at another broker, which coordinates the group since members lost the former."""
         broker, former = answering_broker(event), self.answered
         if broker is None:
             return
-        self.members.begin_anew_if_lost(handled_at(event))
+        lost_at = self.members.begin_anew_if_lost(handled_at(event))
         moved = former is not None and self.broker not in (None, broker)
         if moved and former is not None and handled_at(event) < former.at:
             return  # one clock of the two is off
         self.broker, self.answered = broker, RequestSign(answered_at(event), line_of(event))
         if not moved or former is None or self.generation is None or self._is_covered(former.at):
             return
-        signs = [*self.members.gone.values(), *self.unheard.values()]
-        if signs or self.noticed is not None:
-            yield from self._given_up(signs, former)
-        self._taken_over(former.at, handled_at(event))
+        earliest = max(former.at, min(lost_at, handled_at(event)))
+        if (signs := [*self.members.gone.values(), *self.unheard.values()]) or self.noticed is not None:
+            yield from self._given_up(signs, RequestSign(earliest, former.event))
+        self._taken_over(earliest, handled_at(event))
 
 
 _AT_GENERATION = frozenset({"RebalanceStarted", "GenerationStarted", "AssignmentReceived", "GroupEmptied", "GroupLoaded"})

@@ -860,6 +860,19 @@ def test_what_was_under_way_ends_with_its_coordinator(sign: str | None, expected
     assert windows.joined_at == NOW + 300
 
 
+@pytest.mark.parametrize(
+    ("lost", "over"), [(250, 300), (350, 350), (901, 900)], ids=["answered since", "between", "behind the next answer"]
+)
+def test_a_coordinator_is_lost_when_members_say_so_between_its_answers_and_the_next_ones(lost: int, over: int) -> None:
+    windows = group("a", "b")
+    lines(windows, _answer(100, "b1"), _answer(300, "b1"))
+    windows.members.gone = {"b": RequestSign(NOW + 200, HEARD)}
+    windows.members.lost_at = {"a": NOW + lost}
+
+    assert steps(windows, _answer(900, "b2")) == [("RebalanceStarted", 300, 4), ("GroupUnloaded", over, None)]
+    assert windows.joined_at == NOW + over
+
+
 @pytest.mark.parametrize(("handled", "broker"), [(299, "b1"), (300, "b2"), (301, "b2")])
 def test_an_answer_before_the_last_one_of_another_broker_moves_nothing(handled: int, broker: str) -> None:
     windows = group("a", "b")
