@@ -20,7 +20,7 @@ from pipelines.schema.tables import Table
 _OTHERS = re.compile(r"\bgroupscope_(\w+)")
 CRITICAL, WARNING = "critical", "warning"
 IN_SET, NOT_NULL = "ExpectColumnValuesToBeInSet", "ExpectColumnValuesToNotBeNull"
-UNIQUE, QUERY = ("ExpectColumnValuesToBeUnique", "ExpectCompoundColumnsToBeUnique"), "UnexpectedRowsExpectation"
+UNIQUENESS, QUERY = ("ExpectColumnValuesToBeUnique", "ExpectCompoundColumnsToBeUnique"), "UnexpectedRowsExpectation"
 """Kinds of checks, by the names that Great Expectations gives them."""
 
 _TRUE = {"value_set": [True]}
@@ -101,7 +101,7 @@ def _declared(table: Table) -> Iterator[Check]:
 
 
 def _unique(key: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    single, compound = UNIQUE
+    single, compound = UNIQUENESS
     return (single, {"column": key[0]}) if len(key) == 1 else (compound, {"column_list": list(key)})
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from models.ids import make_id
 from pipelines.errors import GateFailed
-from pipelines.quality.checks import CRITICAL, IN_SET, NOT_NULL, QUERY, UNIQUE, Check, checks_of
+from pipelines.quality.checks import CRITICAL, IN_SET, NOT_NULL, QUERY, UNIQUENESS, Check, checks_of
 from pipelines.quality.local_rules import VIEW, LocalTables, held_by_rule
 from pipelines.schema.tables import TABLES, Table
 from pipelines.warehouse.rows import arrow_diff
@@ -208,12 +208,12 @@ def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping
     for name, rows in tables.items():
         as_columns = [check.as_column for check in checks[name]]
         required = [check.arguments["column"] for check in as_columns if check.kind == NOT_NULL]
-        unique = [check.looked_at for check in as_columns if check.kind in UNIQUE]
+        unique = [check.looked_at for check in as_columns if check.kind in UNIQUENESS]
         rules = {_rule_column(check): check.holds for check in map(held_by_rule, as_columns) if check.holds}
         frame = known.frame(rows, [], required, rules)
         values.setdefault(NOT_NULL, []).extend(frame[column] for column in required)
         values.setdefault(IN_SET, []).extend(frame[column] for column in rules)
-        values.setdefault(UNIQUE[0], []).extend(known.keys(name, rows, columns) for columns in unique)
+        values.setdefault(UNIQUENESS[0], []).extend(known.keys(name, rows, columns) for columns in unique)
     for kind, columns in ((kind, columns) for kind, columns in values.items() if columns):
         expected = Check(kind, kind, {"column": _VALUE, **({"value_set": [True]} if kind == IN_SET else {})})
         frame = pd.concat(columns, ignore_index=True).to_frame(_VALUE)
@@ -280,7 +280,10 @@ def _shown_by_spark(
     failed: Collection[str],
     seen: list[Validation] | None,
 ) -> list[Result]:
-    """Results of a table's checks, the failed ones with samples; `frame` is None without rows."""
+    """Results of a table's checks, the failed ones with samples.
+
+    `frame` is None without rows.
+    """
     details: dict[str, Any] = {}
     if frame is not None:
         frame = _with_rules(frame, checks)

@@ -14,7 +14,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.quality.checks import NOT_NULL, QUERY, UNIQUE, Check
+from pipelines.quality.checks import NOT_NULL, QUERY, UNIQUENESS, Check
 from pipelines.quality.local_rules import BATCH, held_by_rule
 
 _VIEW = "groupscope_checked_{}"
@@ -39,9 +39,9 @@ def failed_checks(tables: Mapping[str, DataFrame], checks: Mapping[str, Sequence
         rows.createOrReplaceTempView(_VIEW.format(name))
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            asked = [(name, pool.submit(query)) for name, rows in tables.items() for query in _queries(name, rows, checks[name])]
+            answers = [(name, pool.submit(query)) for name, rows in tables.items() for query in _queries(name, rows, checks[name])]
         failed: dict[str, set[str]] = {name: set() for name in tables}
-        for name, answer in asked:
+        for name, answer in answers:
             failed[name].update(check for check, count in answer.result().items() if count)
     finally:
         for name, rows in tables.items():
@@ -54,7 +54,7 @@ def _queries(name: str, rows: DataFrame, checks: Sequence[Check]) -> Iterator[Ca
     if of_rows:
         yield partial(_count_rows, rows, of_rows)
     for check in checks:
-        if check.kind in UNIQUE:
+        if check.kind in UNIQUENESS:
             yield partial(_count_keys, rows, check)
         elif check.kind == QUERY:
             yield partial(_count_contradicted, rows, check, _VIEW.format(name))
@@ -67,7 +67,7 @@ def _broken(check: Check) -> Column | None:
     if check.kind == NOT_NULL:
         return F.col(check.arguments["column"]).isNull()
     ruled = held_by_rule(check)
-    return None if ruled.holds is None or check.kind in UNIQUE else ~F.expr(ruled.holds)
+    return None if ruled.holds is None or check.kind in UNIQUENESS else ~F.expr(ruled.holds)
 
 
 def _count_rows(rows: DataFrame, broken: Mapping[str, Column]) -> _Broken:

@@ -92,9 +92,9 @@ class Clients:
         return []
 
     def _subscribed(self, key: tuple[str, str], topics: frozenset[str]) -> None:
-        """Take a subscription for the first of a process, unless a member asks for other topics than before.
+        """Note a subscription, which is the first of a process as a rule.
 
-        It does so while it runs. A member that another process replaces unseen is started with the same ones.
+        A member that asks for other topics than before runs on: a process that replaces another one unseen is started with the same.
         """
         before = self._topics.get(key)
         self._topics[key] = topics

@@ -63,7 +63,10 @@ class Membership:
     session_us: int | None = None
     """The longest session timeout that a request named."""
     lost_at: dict[str, int] = field(default_factory=dict)
-    """Times at which clients lost their coordinator, by their own logs and since they were last heard."""
+    """Times at which clients lost their coordinator, since they were last heard.
+
+    Their own logs say so.
+    """
 
     def start(self, members: Iterable[str], answers: Iterable[Event], at: int, *, is_complete: bool) -> None:
         """Begin a new generation, in which all sessions begin anew.
@@ -181,9 +184,9 @@ class Membership:
             self.lost_at.setdefault(client_id, at)
 
     def begin_anew_if_lost(self, by: int) -> int:
-        """Start all sessions anew if all members had lost their coordinator before their sessions ended.
+        """Start all sessions anew if all members had lost their coordinator.
 
-        Returns when the first one lost it, 0 if none had.
+        A session that had ended before has none anew. Returns when the first one lost it, 0 if none had.
 
         Another one, or the same again, loaded the group at an unknown time since. A coordinator that merely can't be reached is given
         up as a session ends (AbstractCoordinator.HeartbeatThread).
@@ -211,14 +214,14 @@ class Membership:
             if self.deadline(peer) <= by:
                 yield member, RequestSign(self.deadline(peer), peer.heard)
 
-    def has_ended(self, by: int, *, surely: bool = False, is_rebalancing: bool = False) -> bool:
+    def has_ended(self, by: int, *, is_sure: bool = False, is_rebalancing: bool = False) -> bool:
         """Whether by a time all had gone and nobody was joining.
 
         Sessions that another coordinator began at a time in doubt may have ended, but not surely. While the group rebalances, a silent
         member may wait for the end of the join phase, and its session does not run (MemberMetadata.hasSatisfiedHeartbeat).
         """
-        may_wait = surely and is_rebalancing
-        silent = {member for member, _ in self.silent(by) if not may_wait and (not surely or self.deadline(self.peers[member]) <= by)}
+        may_wait = is_sure and is_rebalancing
+        silent = {member for member, _ in self.silent(by) if not may_wait and (not is_sure or self.deadline(self.peers[member]) <= by)}
         return (
             self.is_complete
             and bool(self.peers)

@@ -415,7 +415,7 @@ class RequestWindows:
         for who, member in left:
             if who != member:  # an administrator names static members by their instance (KIP-345)
                 yield implied_line("MemberLeft", event, sign.at, member_id=member, instance_id=who)
-        is_over = bool(left) and self._knows_all(sign.at) and self.members.has_ended(sign.at, surely=True, is_rebalancing=is_rebalancing)
+        is_over = bool(left) and self._knows_all(sign.at) and self.members.has_ended(sign.at, is_sure=True, is_rebalancing=is_rebalancing)
         if is_over and not self._goes_on():
             yield from self._emptied(sign.at)
 

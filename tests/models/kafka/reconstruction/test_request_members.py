@@ -248,11 +248,11 @@ def test_a_group_surely_has_ended_once_no_session_is_in_doubt(after: int, may: b
     membership.is_complete, membership.peers["a"].doubt_us = True, 5
     over = NOW + SESSION_US
 
-    assert (membership.has_ended(over + after), membership.has_ended(over + after, surely=True)) == (may, surely)
-    assert not membership.has_ended(over + after, surely=True, is_rebalancing=True), "it may wait for the end of the join phase"
+    assert (membership.has_ended(over + after), membership.has_ended(over + after, is_sure=True)) == (may, surely)
+    assert not membership.has_ended(over + after, is_sure=True, is_rebalancing=True), "it may wait for the end of the join phase"
     assert membership.has_ended(over + after, is_rebalancing=True) is may
     membership.gone = {"a": SIGN}
-    assert membership.has_ended(over + after, surely=True, is_rebalancing=True)
+    assert membership.has_ended(over + after, is_sure=True, is_rebalancing=True)
 
 
 def test_a_group_has_ended_if_all_are_known_and_gone_and_nobody_joins() -> None:
