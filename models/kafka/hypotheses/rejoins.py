@@ -90,7 +90,10 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     actor = context.phase.actor(action) if action else None
     actions = [action] if action else []
     why = _why_rejoin(context.phase, actor, action)
-    cause = next((cause for fixed, cause in REJOIN_TEXTS if why and fixed in why), None)
+    cause = _cause_in(why)
+    if cause in _OF_TOPICS and (other := _other_cause_told(context.phase, actor, action, cause)) is not None:
+        share = weights.METADATA_TOLD.value / 2  # one request for both
+        return [Hypothesis(cause, share, actions), Hypothesis(other, share, actions)]
     if cause is Cause.CONNECTOR_CONFIG_CHANGE or _work_has_changed(context.phase, context.known):
         return [Hypothesis(Cause.CONNECTOR_CONFIG_CHANGE, weights.WORK_CHANGED.value, supporting_actions=actions)]
     if _work_is_due(context.phase, context.known):
@@ -201,14 +204,41 @@ _UNASKED = ("leader_rejoin", "update_metadata")
 """Reasons of rebalances that a member wanted which was in the group."""
 
 
+def _cause_in(why: str | None) -> Cause | None:
+    return next((cause for fixed, cause in REJOIN_TEXTS if why and fixed in why), None)
+
+
+_OF_TOPICS = frozenset({Cause.METADATA_CHANGE, Cause.SUBSCRIPTION_CHANGE})
+"""Causes of which one client may have both before it joins again."""
+
+
+def _other_cause_told(phase: LoggedJoinPhase, actor: str | None, action: MemberAction | None, cause: Cause | None) -> Cause | None:
+    """What else a member's log gives as the reason of the same request.
+
+    None if the request has a reason, which is the last one (ConsumerCoordinator.requestRejoin).
+    """
+    if _has_own_reason(action):
+        return None
+    causes = {_cause_in(wish.why) for wish in _wishes(phase, actor, action)}
+    return next(iter(causes & _OF_TOPICS - {cause}), None)
+
+
 def _why_rejoin(phase: LoggedJoinPhase, actor: str | None, action: MemberAction | None) -> str | None:
     """The reason given to the coordinator, else in the member's log."""
-    if action is not None and action.why and action.why != "not provided":
+    if action is not None and _has_own_reason(action):
         return action.why
+    return next((wish.why for wish in _wishes(phase, actor, action)), None)
+
+
+def _has_own_reason(action: MemberAction | None) -> bool:
+    return action is not None and bool(action.why) and action.why != "not provided"
+
+
+def _wishes(phase: LoggedJoinPhase, actor: str | None, action: MemberAction | None) -> list[MemberAction]:
+    """What a member's log says of why it asks."""
     until = (action.at if action else phase.start) + CLOCK_TOLERANCE_US
     since = _first_asked_at(phase, actor, until) - LOOK_BACK_US
-    wishes = [a for a in phase.actions_of(ActionKind.WANTS_REJOIN, end=until) if phase.actor(a) == actor and a.at >= since]
-    return wishes[0].why if wishes else None
+    return [a for a in phase.actions_of(ActionKind.WANTS_REJOIN, end=until) if phase.actor(a) == actor and a.at >= since]
 
 
 def _first_asked_at(phase: LoggedJoinPhase, actor: str | None, until: int) -> int:

@@ -597,6 +597,29 @@ def test_a_member_whose_sync_its_lost_coordinator_left_unanswered_rejoins_at_the
     assert found == of(weight) if weight is not None else found[Cause.SUBSCRIPTION_CHANGE] == weights.SUBSCRIBED.value
 
 
+METADATA, SUBSCRIPTION = "cached metadata has changed", "subscription has changed"
+
+
+@pytest.mark.parametrize(
+    ("wishes", "why", "causes"),
+    [
+        ([METADATA, SUBSCRIPTION], None, [Cause.METADATA_CHANGE, Cause.SUBSCRIPTION_CHANGE]),
+        ([SUBSCRIPTION, METADATA], None, [Cause.SUBSCRIPTION_CHANGE, Cause.METADATA_CHANGE]),
+        ([METADATA, SUBSCRIPTION], "not provided", [Cause.METADATA_CHANGE, Cause.SUBSCRIPTION_CHANGE]),
+        ([METADATA, SUBSCRIPTION], METADATA, [Cause.METADATA_CHANGE]),
+        ([METADATA, METADATA], None, [Cause.METADATA_CHANGE]),
+        ([METADATA, "group is already rebalancing"], None, [Cause.METADATA_CHANGE]),
+    ],
+)
+def test_one_request_may_have_two_reasons_by_its_clients_log(wishes: list[str], why: str | None, causes: list[Cause]) -> None:
+    told = [by_client(K.WANTS_REJOIN, number - 9, why=text) for number, text in enumerate(wishes)]
+    hypotheses = rejoin(*told, action=act(K.REJOIN, why=why))
+
+    sure = [each for each in hypotheses if each.probability > 0.1]
+    assert [each.cause for each in sure] == causes
+    assert {each.probability for each in sure} == {weights.METADATA_TOLD.value / len(causes)}
+
+
 def test_connect_plans_its_rebalances() -> None:
     planned = before(ended_at=NOW - CONNECT_DELAY_US)
     told = act(K.REJOIN, why="connect worker requested rejoin")
