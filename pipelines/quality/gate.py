@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from models.ids import make_id
+from parsers.arrow_arrays import array_of
 from pipelines.errors import GateFailed
 from pipelines.quality.checks import CRITICAL, IN_SET, NOT_NULL, QUERY, UNIQUENESS, Check, checks_of
 from pipelines.quality.local_rules import VIEW, LocalTables, held_by_rule
@@ -123,12 +124,10 @@ def run_gate(
     for name in {other for table in tables for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
         views[name] = TABLES[name].arrow_schema().empty_table()
     near = _in_driver(tables, views, limits)
-    are_few = sum(counts[name] for name in near) <= arrow_diff.LOCAL_ROWS_MAX
-    passed = _passed_in_process(near, views, limits) if near and are_few else frozenset()
-    rest = {name: rows for name, rows in tables.items() if name not in passed}
-    by_table = {name: [Result(name, gate, check, True, counts[name], 0) for check in checks_of(TABLES[name], limits)] for name in passed}
-    if seen is not None:
-        seen += _pages_of_passed(gate, {name: tables[name] for name in tables if name in passed}, views, limits)
+    by_table: dict[str, list[Result]] = {}
+    if near and sum(counts[name] for name in near) <= arrow_diff.LOCAL_ROWS_MAX:
+        by_table = _checked_in_process(gate, near, limits, views, seen)
+    rest = {name: rows for name, rows in tables.items() if name not in by_table}
     if rest:
         session = spark or next(rows.sparkSession for rows in views.values() if not isinstance(rows, pa.Table))
         by_table |= _checked_by_spark(gate, rest, counts, limits, views, seen, session)
@@ -175,26 +174,42 @@ def _in_driver(tables: CheckedRows, views: CheckedRows, limits: Mapping[str, flo
     }
 
 
-def _passed_in_process(tables: Mapping[str, pa.Table], views: CheckedRows, limits: Mapping[str, float] | None) -> frozenset[str]:
-    """Tables in the driver that pass."""
+def _checked_in_process(
+    gate: str, tables: Mapping[str, pa.Table], limits: Mapping[str, float] | None, views: CheckedRows, seen: list[Validation] | None
+) -> dict[str, list[Result]]:
+    """Results of tables in the driver, the failed ones with samples."""
     checks = {name: checks_of(TABLES[name], limits) for name in tables}
     filled = {name: rows for name, rows in tables.items() if rows.num_rows}
     with LocalTables({name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}) as known:
-        failed = (
-            set() if all_hold(filled, known, checks) else {name for name in filled if not all_hold({name: filled[name]}, known, checks)}
-        )
-    return frozenset(tables.keys() - failed)
+        all_pass = all_hold(filled, known, checks)
+        if seen is not None:
+            seen += [_page(gate, known, name, rows, checks[name]) for name, rows in tables.items()]
+        return {
+            name: [Result(name, gate, check, True, rows.num_rows, 0) for check in checks[name]]
+            if all_pass or name not in filled
+            else list(_shown_in_process(TABLES[name], gate, known, rows, checks[name]))
+            for name, rows in tables.items()
+        }
 
 
-def _pages_of_passed(gate: str, tables: CheckedRows, views: CheckedRows, limits: Mapping[str, float] | None) -> list[Validation]:
-    """The library's results for tables in the driver, check by check."""
-    pages = []
-    with LocalTables({name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}) as known:
-        for name, rows in tables.items():
-            checks = checks_of(TABLES[name], limits)
-            validated = _validated_in_process(TABLES[name], known, rows, checks) if isinstance(rows, pa.Table) and rows.num_rows else None
-            pages.append(Validation(gate, name, validated, {_rule_column(check): check.name for check in checks if check.condition}))
-    return pages
+def _page(gate: str, known: LocalTables, name: str, rows: pa.Table, checks: list[Check]) -> Validation:
+    """The library's own result for a table in the driver, check by check."""
+    validated = _validated_in_process(TABLES[name], known, rows, checks) if rows.num_rows else None
+    return Validation(gate, name, validated, {_rule_column(check): check.name for check in checks if check.condition})
+
+
+def _shown_in_process(table: Table, gate: str, known: LocalTables, rows: pa.Table, checks: list[Check]) -> Iterator[Result]:
+    for check, (kind, values) in zip(checks, _values_of(known, table.name, rows, checks), strict=True):
+        if kind == NOT_NULL:
+            broken = values[values.isna()]
+        elif kind == IN_SET:
+            broken = values[~values.astype(bool)]
+        else:
+            broken = values[values.notna() & values.duplicated(keep=False)].sort_values(kind="stable")  # equal keys side by side
+        places = broken.index
+        shown = [*table.key, *(table.slice if check.kind == QUERY else () if check.holds else check.looked_at)]
+        sample = rows.select(list(dict.fromkeys(shown))).take(array_of(places[:SAMPLE_ROWS].tolist(), pa.int64())).to_pylist()
+        yield Result(table.name, gate, check, not len(places), rows.num_rows, len(places), tuple(map(_as_text, sample)))
 
 
 def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping[str, Sequence[Check]]) -> bool:
@@ -206,20 +221,32 @@ def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping
 
     values: dict[str, list[pd.Series[Any]]] = {}
     for name, rows in tables.items():
-        as_columns = [check.as_column for check in checks[name]]
-        required = [check.arguments["column"] for check in as_columns if check.kind == NOT_NULL]
-        unique = [check.looked_at for check in as_columns if check.kind in UNIQUENESS]
-        rules = {_rule_column(check): check.holds for check in map(held_by_rule, as_columns) if check.holds}
-        frame = known.frame(rows, [], required, rules)
-        values.setdefault(NOT_NULL, []).extend(frame[column] for column in required)
-        values.setdefault(IN_SET, []).extend(frame[column] for column in rules)
-        values.setdefault(UNIQUENESS[0], []).extend(known.keys(name, rows, columns) for columns in unique)
+        for kind, column in _values_of(known, name, rows, checks[name]):
+            values.setdefault(kind, []).append(column)
     for kind, columns in ((kind, columns) for kind, columns in values.items() if columns):
         expected = Check(kind, kind, {"column": _VALUE, **({"value_set": [True]} if kind == IN_SET else {})})
         frame = pd.concat(columns, ignore_index=True).to_frame(_VALUE)
         if not _ask("all", frame, [expected], _QUICK)[0].success:
             return False
     return True
+
+
+def _values_of(known: LocalTables, name: str, rows: pa.Table, checks: Sequence[Check]) -> Iterator[tuple[str, pd.Series[Any]]]:
+    """What each check looks at, and the kind of check that it amounts to.
+
+    Rules and words are true or false, keys are texts.
+    """
+    ruled = [held_by_rule(check.as_column) for check in checks]
+    required = [check.arguments["column"] for check in ruled if check.kind == NOT_NULL]
+    rules = {_rule_column(check): check.holds for check in ruled if check.holds and check.kind not in UNIQUENESS}
+    frame = known.frame(rows, [], required, rules)
+    for check in ruled:
+        if check.kind == NOT_NULL:
+            yield NOT_NULL, frame[check.arguments["column"]]
+        elif check.kind in UNIQUENESS:
+            yield UNIQUENESS[0], known.keys(name, rows, check.looked_at)
+        else:
+            yield IN_SET, frame[_rule_column(check)]
 
 
 def _validated_in_process(table: Table, known: LocalTables, rows: pa.Table, checks: list[Check]) -> Any:
@@ -241,11 +268,11 @@ def stop_if_failed(results: Iterable[Result]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """Great Expectations: expectations, suite class, sources for Spark and pandas."""
+    """Great Expectations: expectations, suite class, its context, and the source for pandas."""
 
     expectations: Any
     suite: Any
-    spark: Any
+    context: Any
     pandas: Any
 
 
@@ -261,9 +288,16 @@ def _library() -> _Library:
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    # The frames are already cached; another copy would waste memory.
-    spark = context.data_sources.add_spark("spark", persist=False)
-    return _Library(expectations, gx.ExpectationSuite, spark, context.data_sources.add_pandas("pandas"))
+    return _Library(expectations, gx.ExpectationSuite, context, context.data_sources.add_pandas("pandas"))
+
+
+@cache
+def _spark_source() -> Any:
+    """The library's source for Spark, which starts a session if there is none.
+
+    The frames are already cached; another copy would waste memory.
+    """
+    return _library().context.data_sources.add_spark("spark", persist=False)
 
 
 def prepare() -> None:
@@ -359,8 +393,8 @@ def _ask(name: str, frame: DataFrame | pd.DataFrame, checks: list[Check], result
     An exception inside a check is a bug and is raised.
     """
     library = _library()
-    source = library.spark if hasattr(frame, "sparkSession") else library.pandas
-    if source is library.spark:
+    source = _spark_source() if hasattr(frame, "sparkSession") else library.pandas
+    if source is not library.pandas:
         source.get_execution_engine().spark = frame.sparkSession  # the engine keeps the first session, which may be dead
     asset = source.add_dataframe_asset(name=f"{name}-{len(source.assets)}")
     try:
@@ -407,8 +441,11 @@ def _sample(table: Table, answer: Any) -> tuple[str, ...]:
         samples = answer.result.get("details", {}).get("unexpected_rows", [])
         keep = [*table.key, *(name for name in table.slice if name not in table.key)]
         rows = [{name: row[name] for name in keep} for row in samples]
-    shown = [{key: _shown(value) for key, value in row.items() if not key.startswith("_rule_")} for row in rows[:SAMPLE_ROWS]]
-    return tuple(json.dumps(row, ensure_ascii=False) for row in shown)
+    return tuple(_as_text({key: value for key, value in row.items() if not key.startswith("_rule_")}) for row in rows[:SAMPLE_ROWS])
+
+
+def _as_text(row: Mapping[str, object]) -> str:
+    return json.dumps({key: _shown(value) for key, value in row.items()}, ensure_ascii=False)
 
 
 def _shown(value: object) -> object:
