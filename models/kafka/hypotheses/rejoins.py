@@ -209,7 +209,7 @@ def _cause_in(why: str | None) -> Cause | None:
 
 
 _OF_TOPICS = frozenset({Cause.METADATA_CHANGE, Cause.SUBSCRIPTION_CHANGE})
-"""Causes of which one client may have both before it joins again."""
+"""Causes that one client may have together."""
 
 
 def _other_cause_told(phase: LoggedJoinPhase, actor: str | None, action: MemberAction | None, cause: Cause | None) -> Cause | None:

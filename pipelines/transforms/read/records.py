@@ -53,7 +53,7 @@ def parse_files(
 
 
 _OF_PLANNING = frozenset({"sources", "starts", "lines"})
-"""Options of which a task's share says all that it needs."""
+"""Options for planning; a task's share says the rest."""
 
 
 def read_by_spark(
