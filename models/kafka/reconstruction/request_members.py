@@ -186,10 +186,9 @@ class Membership:
     def begin_anew_if_lost(self, by: int) -> int:
         """Start all sessions anew if all members had lost their coordinator.
 
-        A session that had ended before has none anew. Returns when the first one lost it, 0 if none had.
-
         Another one, or the same again, loaded the group at an unknown time since. A coordinator that merely can't be reached is given
-        up as a session ends (AbstractCoordinator.HeartbeatThread).
+        up as the session ends (AbstractCoordinator.HeartbeatThread), so each must have lost it before. Returns when the first one did,
+        0 if none had.
         """
         lost_at = min(self.lost_at.values(), default=0)
         if self.gone or len(self.lost_at) < max(1, len(self.peers)):
