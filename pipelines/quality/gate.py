@@ -250,13 +250,21 @@ def _values_of(known: LocalTables, name: str, rows: pa.Table, checks: Sequence[C
 
 
 def _validated_in_process(table: Table, known: LocalTables, rows: pa.Table, checks: list[Check]) -> Any:
-    """The library's result for rows in the driver, check by check."""
+    """The library's result for rows in the driver, with rows that fail."""
     as_columns = [check.as_column for check in checks]
-    kinds = _kinds_by_column([check for check in as_columns if not check.holds])
+    kinds: dict[str, set[str]] = {name: {"key"} for name in table.key}
+    for check in as_columns:
+        for name in () if check.holds else check.looked_at:
+            kinds.setdefault(name, set()).add(check.kind)
     presence = [name for name, of_column in kinds.items() if of_column == {NOT_NULL}]
     rules = {_rule_column(check): check.holds for check in as_columns if check.holds}
     frame = known.frame(rows, [name for name in kinds if name not in presence], presence, rules)
-    return _ask(table.name, frame, as_columns, _QUICK)[0]
+    validated, answers = _ask(table.name, frame, as_columns, _QUICK)
+    broken = [check for check in as_columns if not answers[check.name].success]
+    if not broken:
+        return validated
+    answers |= _ask(table.name, frame, broken, _details_of(table, _DETAILS[0]))[1]
+    return _with_details(validated, [answers[check.name] for check in checks])
 
 
 def stop_if_failed(results: Iterable[Result]) -> None:
@@ -355,15 +363,6 @@ def _with_details(whole: Any, answers: list[Any]) -> Any:
     return whole
 
 
-def _kinds_by_column(checks: Iterable[Check]) -> dict[str, set[str]]:
-    """Kinds of checks by the column that they look at."""
-    kinds: dict[str, set[str]] = {}
-    for check in checks:
-        for name in [_rule_column(check)] if check.holds else check.looked_at:
-            kinds.setdefault(name, set()).add(check.kind)
-    return kinds
-
-
 def _rule_column(check: Check) -> str:
     return f"_rule_{make_id('rule', check.name)}"
 
@@ -383,8 +382,11 @@ def _expectation(library: Any, check: Check) -> Any:
 
 def _sample_failures(table: Table, frame: DataFrame, failed: list[Check], form: str) -> dict[str, Any]:
     checks = [check for check in failed if (check.kind == QUERY) == (form == "COMPLETE")]
-    details = {"result_format": form, "partial_unexpected_count": SAMPLE_ROWS, "unexpected_index_column_names": list(table.key)}
-    return _ask(table.name, frame, checks, details)[1] if checks else {}
+    return _ask(table.name, frame, checks, _details_of(table, form))[1] if checks else {}
+
+
+def _details_of(table: Table, form: str) -> dict[str, Any]:
+    return {"result_format": form, "partial_unexpected_count": SAMPLE_ROWS, "unexpected_index_column_names": list(table.key)}
 
 
 def _ask(name: str, frame: DataFrame | pd.DataFrame, checks: list[Check], result_format: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

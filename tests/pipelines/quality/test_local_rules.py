@@ -128,6 +128,20 @@ def test_one_broken_row_is_seen_in_this_process(changes: list[dict[str, Any]]) -
             assert all_hold(tables, known, checks) is expected
 
 
+def test_a_page_of_a_table_in_the_driver_shows_rows_that_fail() -> None:
+    table = table_of("rebalances", [row(TABLES["rebalances"], **GOOD | {"rebalance_id": "r1", "cause": "boredom", "evidence": []})])
+    seen: list[Validation] = []
+    results = run_gate("gold", {"rebalances": table}, {"rebalances": 1}, seen=seen)
+
+    answers = {answer.expectation_config.meta["name"]: answer for answer in seen[0].result.results}
+    failed = [result.check.name for result in results if not result.success]
+    assert [name for name, answer in answers.items() if not answer.success] == failed
+    assert "never: a verdict without evidence" in failed
+    for name in failed:
+        assert answers[name].result["unexpected_count"] == 1
+        assert answers[name].result["partial_unexpected_index_list"][0]["rebalance_id"] == "r1"
+
+
 def test_rows_are_let_go_once_they_are_checked() -> None:
     """A run after the other checks more of them, in one process."""
     tables = {"rebalances": table_of("rebalances", [row(TABLES["rebalances"], **GOOD) for _ in range(3)])}
