@@ -40,9 +40,20 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path, seconds: float
 
 def wait_until_listening(port: int, seconds: float, is_alive: Callable[[], bool] = lambda: True) -> bool:
     """Wait until a server listens on a port; False on timeout or if it is dead."""
+
+    def is_listening() -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+        return False
+
+    return wait_until(is_listening, seconds, is_alive)
+
+
+def wait_until(holds: Callable[[], bool], seconds: float, is_alive: Callable[[], bool] = lambda: True) -> bool:
+    """Wait until a condition holds; False on timeout or if the server is dead."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and is_alive():
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        if holds():
             return True
         time.sleep(0.1)
     return False

@@ -9,20 +9,22 @@ import base64
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
+from xml.sax.saxutils import unescape
 
 import pytest
 from pyarrow import fs
 
 from pipelines.spark.session import delta_settings, find_delta_jars
 from tests.cluster.http_proxy import Answer, Request, Translation, proxy
-from tests.servers import free_port, serving
+from tests.servers import free_port, serving, wait_until
 
 S3PROXY, HADOOP_AWS = "org.gaul:s3proxy:3.1.0", "org.apache.hadoop:hadoop-aws:3.5.0"
 AZURITE, HADOOP_AZURE = "azurite@3.37.0", "org.apache.hadoop:hadoop-azure:3.5.0"
@@ -33,6 +35,7 @@ SDK = "hadoop-aws,bundle,analyticsaccelerator-s3,wildfly-openssl"
 IDENTITY, SECRET = "local", "local-secret"
 AZURE_ACCOUNT, AZURE_KEY = "local", base64.b64encode(b"local-secret-local-secret").decode()
 WAIT_SECONDS = 60.0
+_LISTED = re.compile(rb"<Contents><Key>(.*?)</Key>.*?</Contents>")
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>local</groupId><artifactId>jars</artifactId><version>1</version>
 <dependencies><dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency></dependencies></project>"""
@@ -137,7 +140,7 @@ def google(folder: Path, sample: Path) -> Iterator[ObjectStore]:
     options = {"scheme": "http", "host": "127.0.0.1", "port": str(server), "backend": "memory", "data": str(folder / "seed")}
     options |= {"public-host": address, "external-url": f"http://{address}"}
     command = [str(program), *(part for name, value in options.items() for part in (f"-{name}", value))]
-    with serving(command, server, folder / "gcs.log", wait_seconds=WAIT_SECONDS), proxy(port, server, JsonUploads()):
+    with serving(command, server, folder / "gcs.log", wait_seconds=WAIT_SECONDS), proxy(port, server, XmlInterface()):
         settings = {
             "impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
             "storage.root.url": f"http://{address}/",
@@ -152,10 +155,10 @@ def google(folder: Path, sample: Path) -> Iterator[ObjectStore]:
         yield ObjectStore("gs://logs/kafka", "gs://lake/groupscope", of_hadoop, GCS_CONNECTOR)
 
 
-class JsonUploads(Translation):
-    """Uploads of the XML interface as those of the JSON interface, the only ones that fake-gcs-server has.
+class XmlInterface(Translation):
+    """What fake-gcs-server lacks of the XML interface, which delta-rs uses.
 
-    delta-rs uses the XML interface.
+    Its uploads are those of the JSON interface, and its lists ignore where to start.
     """
 
     def request(self, request: Request) -> Request:
@@ -168,11 +171,17 @@ class JsonUploads(Translation):
         return replace(request, method="POST", path=f"/upload/storage/v1/b/{bucket}/o?{urlencode(query)}")
 
     def answer(self, request: Request, answer: Answer) -> Answer:
-        """The answer to an upload, with headers for the fields of its JSON."""
-        if not self._is_upload(request) or answer.status != HTTPStatus.OK:
+        """An upload's with headers for the fields of its JSON, a list's from its start."""
+        if answer.status != HTTPStatus.OK:
             return answer
+        if not self._is_upload(request):
+            return self._list_from_start(request, answer)
         fields = json.loads(answer.body)
         return replace(answer, headers={**answer.headers, "ETag": fields["etag"], "x-goog-generation": str(fields["generation"])})
+
+    def _list_from_start(self, request: Request, answer: Answer) -> Answer:
+        (start,) = parse_qs(urlsplit(request.path).query).get("start-after", [""])
+        return replace(answer, body=_LISTED.sub(lambda entry: entry[0] if unescape(entry[1].decode()) > start else b"", answer.body))
 
     def _is_upload(self, request: Request) -> bool:
         bucket, name = self._target(request)
@@ -188,14 +197,18 @@ def hdfs(folder: Path, sample: Path) -> Iterator[ObjectStore]:
     """Name node with one data node, in one process."""
     jars = [*jars_of(MINI_HDFS, folder / "hdfs"), *jars_of(JUNIT, folder / "junit")]
     port = free_port()
-    classes = ":".join(map(str, jars))
+    (folder / "core-site.xml").write_text("<configuration/>", encoding="utf-8")  # the shell ends without one
+    classes = ":".join(map(str, [folder, *jars]))
     command = ["java", "-XX:TieredStopAtLevel=1", "-cp", classes, "org.apache.hadoop.test.MiniDFSClusterManager"]
-    command += ["-nnport", str(port), "-datanodes", "1", "-format"]
+    details = folder / "started.json"  # written when the data node has registered
+    command += ["-nnport", str(port), "-datanodes", "1", "-format", "-writeDetails", str(details)]
     with serving(command, port, folder / "hdfs.log", wait_seconds=WAIT_SECONDS):
+        wait_until(details.exists, WAIT_SECONDS)
         root = f"hdfs://127.0.0.1:{port}"
-        copy = ["java", "-cp", classes, "org.apache.hadoop.fs.FsShell", "-fs", root]
-        for arguments in (["-mkdir", "-p", "/logs"], ["-put", str(sample), "/logs/kafka"]):
-            subprocess.run([*copy, *arguments], cwd=folder, capture_output=True, check=True)
+        for arguments in (["-mkdir", "-p", f"{root}/logs"], ["-put", str(sample), f"{root}/logs/kafka"]):
+            subprocess.run(
+                ["java", "-cp", classes, "org.apache.hadoop.fs.FsShell", *arguments], cwd=folder, capture_output=True, check=True
+            )
         yield ObjectStore(f"{root}/logs/kafka", f"{root}/lake/groupscope", {})
 
 
