@@ -132,7 +132,7 @@ STORED: Mapping[str, str] = {
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
     "ClientSight": ("resumed_at", "was_begun_by_others", "is_only_heard"),
-    "ClientWindows": ("of_epochs", "_contacts"),
+    "ClientWindows": ("of_epochs", "_contacts", "_given_up"),
     "ClassicReplay": ("_has_assignments", "_lacks_assignments"),
     "Clients": ("_topics", "_idle"),
     "Controllers": ("failures",),
@@ -158,7 +158,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
     "Peer": ("doubt_us",),
-    "RequestWindows": ("epochs", "broker", "answered", "unheard", "stored", "is_phase_told"),
+    "RequestWindows": ("epochs", "broker", "answered", "unheard", "stored", "is_phase_told", "may_be_stored"),
     "Roster": ("logs",),
     "Sign": ("doubt_us",),
     "StandingCondition": ("longest_us",),

@@ -113,6 +113,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.line_delays.effect_us": Tolerance(2_000_000),
     "kafka.line_delays.afterthought_us": Tolerance(250_000),
     "kafka.line_delays.stamp_us": Tolerance(2_000, "two stamps of whole milliseconds (log4j, %d)"),
+    "kafka.departures.freed_us": Tolerance(500_000, "assumed: KafkaConsumer.close frees resources once its leave is answered"),
     "kafka.departures.close_timeout_us": Tolerance(30_000_000, "KafkaConsumer.DEFAULT_CLOSE_TIMEOUT_MS"),
     "kafka.line_delays.heard_us": Tolerance(4_000_000, "heartbeat.interval.ms, 3 s by default (ConsumerConfig); assumed beyond"),
     "kafka.attribution.slack_us": Tolerance(60_000_000),

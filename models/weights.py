@@ -65,8 +65,7 @@ HEARD_TOO_LATE = Shares(
     "the coordinator knew it no more, and it had not left: its session ran out, or it was removed as it did not rejoin; shares: assumed",
 )
 HEARD_AFTER_FAILOVER = Shares(
-    {Cause.SESSION_TIMEOUT: 0.75, Cause.COORDINATOR_FAILOVER: 0.2},
-    "assumed: the coordinator moved, and the new one knew them no more: their sessions ended, or it lost the group",
+    {Cause.SESSION_TIMEOUT: 0.75, Cause.COORDINATOR_FAILOVER: 0.2}, "assumed: the coordinator moved, and the new one knew them no more"
 )
 HEARD_AFTER_JOIN_PHASE = Shares(
     {Cause.REBALANCE_TIMEOUT: 0.8, Cause.SESSION_TIMEOUT: 0.12, Cause.ADMIN_REMOVAL: 0.03},
@@ -227,6 +226,7 @@ REJOINED_UNTOLD = Shares(
 )
 REJOINED_AFTER_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.08}, "assumed: none that are gone was awaited")
 LEFT_AFTER_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.5}, "assumed: either may be first, within one interval of the others' heartbeats")
+MOVED_AS_ONE_CAME_BACK = Shares({Cause.MEMBER_RESTART: 0.3}, "assumed: its former self may have expired just before, or meanwhile")
 LEFT_AFTER_ONE_UNKNOWN = Shares({Cause.SESSION_TIMEOUT: 0.9}, "assumed: another had just heard that it is no member")
 LEADER_REJOINED = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.5, Cause.METADATA_CHANGE: 0.47},
@@ -283,9 +283,8 @@ OWN_LEAVE_REASON = Shares(
 )
 REJOINED_UNASKED = Shares({Cause.POLL_TIMEOUT: 0.93, Cause.MEMBER_LEAVE: 0.06}, "assumed")
 OWN_LOG_SILENT = Shares({Cause.MEMBER_LEAVE: 0.994, Cause.POLL_TIMEOUT: 0.004}, "1,078 of 1,078: its log would tell")
-LOG_OF_SILENT_LIBRARY = Shares(
-    {Cause.MEMBER_LEAVE: 0.89, Cause.POLL_TIMEOUT: 0.09}, "108 of 108, held low: not all libraries log late polls, or have a poll interval"
-)
+LOG_OF_SILENT_LIBRARY = Shares({Cause.MEMBER_LEAVE: 0.89, Cause.POLL_TIMEOUT: 0.09}, "108 of 108, held low: not all log late polls")
+CLOSED_LATER = Shares({Cause.POLL_TIMEOUT: 0.55, Cause.MEMBER_LEAVE: 0.4}, "assumed: a consumer is closed once its leave is answered")
 LEFT_AND_COMMITS = Shares(
     {Cause.POLL_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.1}, "assumed: its commit is refused after its own leave, so it was not closed"
 )

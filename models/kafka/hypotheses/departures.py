@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from models import weights
 from models.causes import Cause
-from models.events import Witness, int_field
+from models.events import Witness
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
 from models.kafka.hypotheses.context.departed_members import DepartedMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
@@ -21,6 +21,7 @@ from models.kafka.hypotheses.last_polls import has_committed_in_time, has_polled
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
+    doubt_us,
 )
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import JAVA, is_default_id
@@ -240,6 +241,8 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     if context.known.has_client_log(actor):
         if _rejoins_unasked(context.phase, context.known, actor, action):
             return _shared_out(weights.REJOINED_UNASKED)
+        if action is not None and context.departures.is_closed_later(action):
+            return _shared_out(weights.CLOSED_LATER)
         return _shared_out(
             weights.LOG_OF_SILENT_LIBRARY if _is_too_old_to_tell(context.known, context.roster, actor) else weights.OWN_LOG_SILENT
         )
@@ -370,12 +373,12 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
     if returned is not None and action is not None and context.window.outcome != "empty":
         if context.known.is_ambiguous(actor):
             return _unless_for_a_namesake(actor, [action, returned], [Hypothesis(Cause.SESSION_TIMEOUT, weights.EXPIRED.value, first)])
-        sure = (weights.EXPIRED_SOMETIME_AND_SEEN_BACK if _is_time_in_doubt(action) else weights.EXPIRED_AND_SEEN_BACK).value
+        sure = (weights.EXPIRED_SOMETIME_AND_SEEN_BACK if doubt_us(action) else weights.EXPIRED_AND_SEEN_BACK).value
         again = [action, returned, *restarts(context, actor)]
         return [Hypothesis(Cause.MEMBER_RESTART, sure, again), Hypothesis(Cause.SESSION_TIMEOUT, 1 - sure, first)]
     if action is not None and is_echo(context.phase, context.timeouts, action):
         return [Hypothesis(cause, share, first) for cause, share in weights.ECHO_OF_EVICTION.of.items()]
-    sure = (weights.EXPIRED_SOMETIME if action is not None and _is_time_in_doubt(action) else weights.EXPIRED).value
+    sure = (weights.EXPIRED_SOMETIME if action is not None and doubt_us(action) else weights.EXPIRED).value
     return _unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
 
 
@@ -404,8 +407,3 @@ def _all_expired(
         return other.member_id != action.member_id if by_id else phase.actor(other) != actor
 
     return sorted(named.values(), key=lambda other: (is_another(other), other.at))
-
-
-def _is_time_in_doubt(expiry: MemberAction) -> bool:
-    """Whether an expiry follows from silence since an unknown time."""
-    return bool(int_field(expiry.event, "doubt_us"))

@@ -142,19 +142,57 @@ def silent_before(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[M
     gone = _unawaited(phase, departures)
     if not gone:
         return []
-    since, until = phase.start - GROUP_MIN_SESSION_US, phase.window.open_until or phase.start
-    alive = {phase.actor(action) for action in phase.since(since) if action.at <= until + LATE_LOGGING_US} - departures.told_unknown.keys()
+    alive = _alive_until(phase, (phase.window.open_until or phase.start) + LATE_LOGGING_US) - departures.told_unknown.keys()
     return [departure for departure in gone if phase.actor(departure) not in alive]
+
+
+def back_after_silence(phase: LoggedJoinPhase, departures: DepartedMembers, trigger: MemberAction) -> list[MemberAction]:
+    """Requests of new processes whose former selves may have expired before.
+
+    By members' logs alone. A former self that neither left nor expired would be waited for. One without a sign of life for as long as a
+    session lasts may have expired before another member acted, who seems to have begun the rebalance.
+    """
+    if phase.window.witness is not Witness.CLIENT or not _waits_for_nobody(phase):
+        return []
+    members, alive = departures.members, _alive_until(phase, phase.start) | {phase.actor(trigger)}
+    return [
+        arrival
+        for actor, arrival in departures.arrivals.by_actor.items()
+        if actor in members.before.keys() - alive - departures.by_actor.keys()
+        and not (departures.known.is_ambiguous(actor) or _is_the_same_member(phase, members, arrival))
+        and not arrival.instance_id  # a static one takes its former self's place
+    ]
+
+
+def _is_the_same_member(phase: LoggedJoinPhase, members: GenerationMembers, request: MemberAction) -> bool:
+    """Whether a member asks again, by its id or what it heard."""
+    actor = phase.actor(request)
+    before, after = members.before.get(actor or ""), members.after.get(actor or "")
+    notices = filter(is_rebalance_notice, phase.since(phase.start))
+    return (before == after is not None) or any(notice.at <= request.at and phase.actor(notice) == actor for notice in notices)
+
+
+def _alive_until(phase: LoggedJoinPhase, until: int) -> set[str | None]:
+    """Members alive within the shortest session before a rebalance, or later."""
+    return {phase.actor(action) for action in phase.since(phase.start - GROUP_MIN_SESSION_US) if action.at <= until}
 
 
 def _unawaited(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:
     """Members that are gone unlogged, by members' logs alone, and that nobody waited for."""
+    if phase.window.witness is not Witness.CLIENT:
+        return []
+    if _waits_for_nobody(phase):
+        return departures.inferred
+    notices = phase.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=phase.start, end=phase.window.open_until)
+    heard_by = {phase.actor(notice) for notice in notices if is_rebalance_notice(notice)}
+    awaited = [departure for departure in departures.inferred if phase.actor(departure) in heard_by]  # it did not rejoin
+    return [departure for departure in departures.inferred if departure not in awaited] if awaited else []
+
+
+def _waits_for_nobody(phase: LoggedJoinPhase) -> bool:
+    """Whether a join phase is over as soon as members have heard of it."""
     until = phase.window.open_until
-    if phase.window.witness is not Witness.CLIENT or until is None:
-        return []
-    if until - phase.start > HEARD_US and not _ends_with_late_heartbeat(phase, until):
-        return []
-    return departures.inferred
+    return until is not None and (until - phase.start <= HEARD_US or _ends_with_late_heartbeat(phase, until))
 
 
 def _ends_with_late_heartbeat(phase: LoggedJoinPhase, until: int) -> bool:

@@ -7,14 +7,15 @@ its alternatives.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field, text_field
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
 from models.kafka.hypotheses.context.departed_members import DepartedMembers
-from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.context.stated_reasons import named_action, reason_id_in, reason_in
@@ -23,7 +24,7 @@ from models.kafka.hypotheses.elimination import (
     start_not_seen,
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
-from models.kafka.hypotheses.joins import propose_join, silent_before
+from models.kafka.hypotheses.joins import back_after_silence, propose_join, silent_before
 from models.kafka.hypotheses.missed_syncs import by_missed_syncs
 from models.kafka.hypotheses.removals import by_removed_members
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
@@ -31,6 +32,7 @@ from models.kafka.hypotheses.unlogged_members import unless_others_began
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
+    doubt_us,
     has_only_given_id,
     is_given_id,
     is_rebalance_notice,
@@ -89,7 +91,7 @@ def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
     if trigger is not None:
-        hypotheses = _beside_those_of_the_same_moment(context, trigger, hypotheses)
+        hypotheses = _among_unordered(context, trigger, hypotheses)
     if context.window.witness is Witness.CLIENT:
         hypotheses = unless_others_began(context, trigger, hypotheses)
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
@@ -100,20 +102,27 @@ def rank(context: RebalanceContext) -> Ranking:
     return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, weights.UNEXPLAINED.value)], trigger)
 
 
-def _beside_those_of_the_same_moment(context: RebalanceContext, trigger: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """Weigh requests and expiries that a log does not order.
+def _among_unordered(context: RebalanceContext, trigger: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Weigh a trigger against requests and expiries that a log does not order.
 
-    It tells when a session ended by the last answer alone, whose stamp is rounded as those of requests are. Sessions that were
-    renewed by the same answer end at once, too.
+    A request log tells when a session ended by the last answer alone, whose stamp is rounded as those of requests are. Sessions that
+    were renewed by the same answer end at once, too. Where another coordinator took over, sessions began anew at an unknown time.
     """
-    rivals = [] if reason_id_in(context.window.started) or context.phase.was_empty else _of_the_same_moment(context, trigger)
-    if not rivals:
+    if reason_id_in(context.window.started) or context.phase.was_empty:
         return hypotheses
+    rivals = _of_the_same_moment(context, trigger)
+    shares = [(rival, 1 / (1 + len(rivals))) for rival in rivals] or list(_earlier_expiries(context, trigger))
+    return _mixed(context, hypotheses, shares) if shares else hypotheses
+
+
+def _mixed(context: RebalanceContext, hypotheses: list[Hypothesis], shares: list[tuple[MemberAction, float]]) -> list[Hypothesis]:
+    """Hypotheses, and those on rivals with their shares, by cause."""
     by_cause: dict[Cause, Hypothesis] = {}
-    for hypotheses_of_one in (hypotheses, *(RULES_BY_ACTION[rival.kind](context, rival) for rival in rivals)):
+    of_rivals = [(RULES_BY_ACTION[rival.kind](context, rival), share) for rival, share in shares]
+    for hypotheses_of_one, share in ((hypotheses, 1 - sum(share for _, share in shares)), *of_rivals):
         for hypothesis in hypotheses_of_one:
             total = by_cause.setdefault(hypothesis.cause, replace(hypothesis, probability=0.0))
-            total.probability += hypothesis.probability / (1 + len(rivals))
+            total.probability += hypothesis.probability * share
     return list(by_cause.values())
 
 
@@ -127,6 +136,20 @@ def _of_the_same_moment(context: RebalanceContext, trigger: MemberAction) -> lis
     return [
         action for action in others if context.members.is_new(action) or (action.kind in _GONE and context.departures.is_effective(action))
     ]
+
+
+def _earlier_expiries(context: RebalanceContext, trigger: MemberAction) -> Iterator[tuple[MemberAction, float]]:
+    """Expiries whose times are in doubt, and how likely each was the first act.
+
+    A session may have ended at any time in doubt; of several, each is as likely the first.
+    """
+    expiries = context.phase.actions_of(ActionKind.EXPIRE, start=trigger.at + 1)
+    in_doubt = [expiry for expiry in expiries if expiry.at - doubt_us(expiry) < trigger.at and context.departures.is_effective(expiry)]
+    of_others = [expiry for expiry in in_doubt if expiry.member_id != trigger.member_id]
+    chances = [1 - (expiry.at - trigger.at) / doubt_us(expiry) for expiry in of_others]
+    any_before = 1 - prod(1 - chance for chance in chances)
+    for expiry, chance in zip(of_others, chances, strict=True):
+        yield expiry, any_before * chance / sum(chances)
 
 
 _GONE = frozenset({ActionKind.LEAVE, ActionKind.EXPIRE})
@@ -162,7 +185,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return missed, None
     if trigger is not None:
         rule = propose_join if context.phase.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
-        return _unless_others_expired(context.phase, context.members, context.departures, trigger, rule(context, trigger)), trigger
+        return _unless_others_expired(context, trigger, rule(context, trigger)), trigger
     return by_elimination(context), None
 
 
@@ -197,26 +220,25 @@ def _was_in_earlier_generation(context: RebalanceContext, actor: str | None) -> 
     return before is not None and any(actor in members for generation, members in generations if generation <= before)
 
 
-def _unless_others_expired(
-    phase: LoggedJoinPhase, members: GenerationMembers, departures: DepartedMembers, trigger: MemberAction, hypotheses: list[Hypothesis]
-) -> list[Hypothesis]:
-    """Weigh a member's rejoin or leave against others that were gone by then.
+def _unless_others_expired(context: RebalanceContext, trigger: MemberAction, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Weigh what a member did against others that were gone by then.
 
     Had they been members still, the join phase would have waited for them.
     """
-    may_be_second = trigger.kind is ActionKind.LEAVE or (trigger.kind is ActionKind.REJOIN and not members.is_new(trigger))
-    silent = silent_before(phase, departures) if may_be_second else []
+    phase, departures = context.phase, context.departures
+    is_rejoin = trigger.kind is ActionKind.REJOIN and not context.members.is_new(trigger)
+    silent = silent_before(phase, departures) if is_rejoin or trigger.kind is ActionKind.LEAVE else []
+    until, back = trigger.at + CLOCK_TOLERANCE_US, [] if phase.was_empty else back_after_silence(phase, departures, trigger)
     if not silent:
-        return hypotheses
-    until = trigger.at + CLOCK_TOLERANCE_US
-    if any(answer.at <= until and phase.actor(answer) in members.before for answer in departures.told_unknown.values()):
+        shares = weights.MOVED_AS_ONE_CAME_BACK.of if back else {}
+    elif any(answer.at <= until and phase.actor(answer) in context.members.before for answer in departures.told_unknown.values()):
         shares = weights.LEFT_AFTER_ONE_UNKNOWN.of
     else:
-        shares = (weights.LEFT_AFTER_EXPIRY if trigger.kind is ActionKind.LEAVE else weights.REJOINED_AFTER_EXPIRY).of
+        shares = (weights.REJOINED_AFTER_EXPIRY if is_rejoin else weights.LEFT_AFTER_EXPIRY).of
     for hypothesis in hypotheses:
         hypothesis.probability *= 1 - sum(shares.values())
     of = {Cause.SESSION_TIMEOUT: [replace(action, kind=ActionKind.EXPIRE) for action in silent]}
-    return [*hypotheses, *(Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in shares.items())]
+    return [*hypotheses, *(Hypothesis(cause, share, of.get(cause, silent or back), EARLIER_LINES) for cause, share in shares.items())]
 
 
 def _has_own_reason(phase: LoggedJoinPhase, request: MemberAction) -> bool:
@@ -288,7 +310,8 @@ def _as_requested(phase: LoggedJoinPhase, first: MemberAction, actions: list[Mem
 
 def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
     phase = context.phase
-    if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and (_was_refused_before(phase, action) or _was_sent_later(phase, action)):
+    is_request = action.kind in {ActionKind.JOIN, ActionKind.REJOIN}
+    if is_request and (_was_refused_before(phase, action) or _was_sent_later(phase, action) or _is_asked_for_its_id(action)):
         return False
     if action.instance_id and context.arrivals.was_readmitted(action):
         return False
@@ -349,6 +372,11 @@ def _was_refused_before(phase: LoggedJoinPhase, action: MemberAction) -> bool:
         phase.actions_of(ActionKind.JOIN_FAILED, start=action.at - 1, end=phase.start - 1) if action.event.witness is Witness.CLIENT else ()
     )
     return any(phase.actor(failure) == actor and not has_only_given_id(failure) for failure in failures)
+
+
+def _is_asked_for_its_id(request: MemberAction) -> bool:
+    """Whether the coordinator answered with a member id alone, which changes no group (KIP-394)."""
+    return request.event.witness is Witness.REQUEST and has_only_given_id(request)
 
 
 def _request_of(phase: LoggedJoinPhase, action: MemberAction) -> MemberAction | None:

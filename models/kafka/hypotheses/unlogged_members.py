@@ -14,7 +14,7 @@ from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, Hypothesis
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
+from models.kafka.observations.actions import JOIN_REQUESTS, ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import HEARD_US
 
@@ -32,7 +32,7 @@ def gaps_in_assignment(phase: LoggedJoinPhase, members: GenerationMembers, known
     Those that earlier assignments name are there still. Empty if each is there, or may be.
     """
     generation, began = phase.window.generation_before, phase.window.previous_joined_at
-    if generation is None or began is None or known.assignors.get(generation) not in WHOLE_ASSIGNORS:
+    if generation is None or began is None or not _is_given_out_whole(phase, known.assignors.get(generation)):
         return []
     assigned: dict[str | None, MemberAction] = {}
     for action in phase.actions_of(ActionKind.ASSIGNED, start=began, end=phase.start):
@@ -42,6 +42,28 @@ def gaps_in_assignment(phase: LoggedJoinPhase, members: GenerationMembers, known
         return []
     taken = [assigned[actor] for actor in actors]
     return taken if _has_gap((name for action in taken for name in names_field(action.event, "partitions")), known.last_partitions) else []
+
+
+def _is_given_out_whole(phase: LoggedJoinPhase, assignor: str | None) -> bool:
+    """Whether all partitions are given out at once.
+
+    Clients before 2.4 name no assignor. Where one gives up all that it had once it hears of a rebalance, its assignor is an eager one.
+    """
+    if assignor is not None:
+        return assignor in WHOLE_ASSIGNORS
+    had: dict[str | None, frozenset[str]] = {}
+    heard_by: set[str | None] = set()
+    for action in phase.actions:
+        actor = phase.actor(action)
+        if action.kind is ActionKind.ASSIGNED:
+            had[actor] = frozenset(names_field(action.event, "partitions"))
+        elif action.kind in JOIN_REQUESTS:
+            heard_by.discard(actor)  # a cooperative one gives up after it, as the assignment says
+        elif is_rebalance_notice(action):
+            heard_by.add(actor)
+        elif action.kind is ActionKind.REVOKE and actor in heard_by and had.get(actor):
+            return had[actor] == frozenset(names_field(action.event, "partitions"))
+    return False
 
 
 def has_one_gone(phase: LoggedJoinPhase, members: GenerationMembers, known: GroupKnowledge) -> bool:

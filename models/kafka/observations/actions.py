@@ -148,6 +148,11 @@ def has_only_given_id(action: MemberAction) -> bool:
     return int_field(action.event, "error_code") == MEMBER_ID_REQUIRED or "MEMBER_ID_REQUIRED" in (action.why or "")
 
 
+def doubt_us(expiry: MemberAction) -> int:
+    """How much earlier a session may have ended, in microseconds."""
+    return int_field(expiry.event, "doubt_us") or 0
+
+
 def is_given_id(action: MemberAction) -> bool:
     """Whether a client is given its first id, and so is new."""
     return has_only_given_id(action) or (action.why or "").startswith(GIVEN_ID)

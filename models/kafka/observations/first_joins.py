@@ -26,11 +26,17 @@ _OF_MEMBERS = frozenset(
 Connect compares its configuration with that of its assignment, and tells of changes from then on.
 """
 
+_LEAVING = "consumer pro-actively leaving"
+"""Why a client that leaves gives up its id.
+
+So does a static one, which sends no request (AbstractCoordinator.maybeLeaveGroup).
+"""
+
 _OF_OUTSIDERS = (
     "rebalance failed due to",
     "encountered ",
     "need to re-join with the given member-id",
-    "consumer pro-actively leaving",
+    _LEAVING,
     "rejoining after we previously errored",
 )
 """Beginnings of reasons to rejoin that a client without an id may have, too.
@@ -130,7 +136,9 @@ def _forgets_id(event: Event) -> bool:
     if event.name in {"ClientJoinFailed", "ClientSyncFailed"}:
         error = text_field(event, "error") or ""
         return any(words in error for words in UNKNOWN_MEMBER_TEXTS)
+    if event.name == "ClientRejoinRequested":
+        return (text_field(event, "why") or "").startswith(_LEAVING)
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
         description = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
-        return "UNKNOWN_MEMBER" in description or "member id" in description
+        return any(words in description for words in ("UNKNOWN_MEMBER", "member id", _LEAVING))
     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.events import BEFORE_ANY_TIME_US
@@ -149,6 +149,17 @@ class ClientWindow:
     def began(self) -> int:
         """Its start, or its first known time."""
         return next((action.at for action in (self.started, self.joined, self.ended) if action is not None), 0)
+
+
+def dated_actions(openings: Mapping[str | None, list[MemberAction]], kinds: Collection[ActionKind], after: int, until: int) -> DatedActions:
+    """Actions of these kinds, of all actors, within a time."""
+    pairs = ((action, actor) for actor, actions in openings.items() for action in actions if after < action.at <= until)
+    return sorted((pair for pair in pairs if pair[0].kind in kinds), key=lambda pair: pair[0].at)
+
+
+def has_begun_since(openings: Iterable[MemberAction], after: int, until: int) -> bool:
+    """Whether a client did what may begin a rebalance, within a time."""
+    return any(after < action.at <= until for action in openings)
 
 
 def shows_beginning(action: MemberAction, *, of_epochs: bool) -> bool:

@@ -11,7 +11,7 @@ the generation that others name at that time; where nobody names one, they are o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
@@ -43,6 +43,8 @@ from models.kafka.reconstruction.client_generations import (
     DatedActions,
     begun_after_unseen,
     count_unheard,
+    dated_actions,
+    has_begun_since,
     is_of_generation,
     last_awaited,
     removal_before,
@@ -119,6 +121,8 @@ class ClientWindows:
     _is_before_epochs: bool = False
     """Members acted before that."""
     _contacts: CoordinatorContacts = field(default_factory=CoordinatorContacts)
+    _given_up: dict[str | None, MemberAction] = field(default_factory=dict)
+    """Requests to join whose clients lost the coordinator since."""
 
     def begins_anew(self, generation: int) -> bool:
         """Whether a member that joins this generation joins a new life of the group.
@@ -157,8 +161,9 @@ class ClientWindows:
             self._follow_state(event, roster)
         if event.name in _AMID:
             self._heard_in(event, roster)
-        if event.name == "ClientAssignmentMade" and event.generation is not None:
-            self._assigned(event.generation, len(assigned_members(event)))
+        generation = event.generation if event.name == "ClientAssignmentMade" else None
+        if generation is not None and (sight := self._sight_of(generation)) is not None:
+            sight.member_count = len(assigned_members(event)) or sight.member_count
         for action in actions:
             actor = roster.actor(action.member_id, action.client_id, action.instance_id)
             if stays_till_expiry(action):
@@ -168,7 +173,7 @@ class ClientWindows:
             elif action.kind in {ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED}:
                 self._synced(action, actor)
             elif action.kind is ActionKind.LOST_COORDINATOR:
-                self._refused(actor, JOIN_REQUESTS)
+                self._given_up.update((actor, request) for request in self._refused(actor))
                 self._in_touch.discard(actor)
                 self._cut_off.add(actor)
                 self._contacts.end(action, actor)
@@ -177,7 +182,8 @@ class ClientWindows:
                 self._cut_off.discard(actor)
                 self._contacts.begin(action, actor)
             elif action.kind is ActionKind.JOIN_FAILED:
-                self._refused(actor, JOIN_REQUESTS)
+                self._refused(actor)
+                self._given_up.pop(actor, None)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or shows_beginning(action, of_epochs=self._has_epochs):
@@ -227,6 +233,8 @@ class ClientWindows:
             self._consumers.discard(event.client_id)
 
     def _joined(self, action: MemberAction, actor: str | None) -> None:
+        if (request := self._given_up.pop(actor, None)) is not None:
+            self._openings.setdefault(actor, []).append(request)  # it was answered after all
         generation = action.generation or 0
         sight = self._sight_of(generation) or self._named_at_last(action)
         if sight is None:
@@ -275,7 +283,7 @@ class ClientWindows:
                 self._joined(action, actor)  # the log begins between its join and its assignment
                 self._waiting[-1].synced = action
             return
-        if newest.generation is None and self._has_begun_since(actor, newest.last_at, action.at):
+        if newest.generation is None and has_begun_since(self._openings.get(actor, ()), newest.last_at, action.at):
             self._joined_unnamed(action, actor)
             return
         if actor is not None and actor not in newest.members:
@@ -290,7 +298,7 @@ class ClientWindows:
             return
         newest = self._newest
         near = newest is not None and action.at - newest.last_at <= ANSWERED_TOGETHER_US
-        again = newest is not None and actor in newest.members and self._has_begun_since(actor, newest.last_at, action.at)
+        again = newest is not None and actor in newest.members and has_begun_since(self._openings.get(actor, ()), newest.last_at, action.at)
         if newest is None or not near or again:
             if newest is not None and newest.generation is not None and action.at - newest.joined.at <= NEAR_US:
                 return  # a member that names generations tells of this time
@@ -299,15 +307,9 @@ class ClientWindows:
         self._take_in(newest, action, actor)
         newest.synced = newest.synced or action
 
-    def _has_begun_since(self, actor: str | None, after: int, until: int) -> bool:
-        return any(after < action.at <= until for action in self._openings.get(actor, ()))
-
-    def _assigned(self, generation: int, count: int) -> None:
-        if count and (sight := self._sight_of(generation)) is not None:
-            sight.member_count = count
-
     def _open(self, action: MemberAction, actor: str | None) -> None:
         newest = self._newest
+        self._given_up.pop(actor, None)
         if newest is not None and action.at == newest.joined.at and follows_in_log(action, newest.joined):
             action = replace(action, at=action.at + 1)  # its log has whole seconds
         if action.kind in GOING and actor is not None and newest is not None:
@@ -325,16 +327,18 @@ class ClientWindows:
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
-    def _refused(self, actor: str | None, kinds: Collection[ActionKind]) -> None:
-        """Forget what a client asked for since it last joined.
+    def _refused(self, actor: str | None) -> list[MemberAction]:
+        """Forget and return a client's requests since it last joined.
 
         It was refused and began nothing, or was lost with the coordinator.
         """
         sights = (sight for sight in (self._last, *self._waiting) if sight is not None and actor in sight.members)
         joined_at = max((sight.joined.at for sight in sights), default=-FOREVER)
-        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in kinds]
+        openings = self._openings.pop(actor, [])
+        kept = [action for action in openings if action.at <= joined_at or action.kind not in JOIN_REQUESTS]
         if kept:
             self._openings[actor] = kept
+        return [action for action in openings if action not in kept]
 
     def _reaches_nobody(self, actor: str, newest: ClientSight) -> bool:
         """Whether a member, or all that tell, lost the coordinator."""
@@ -401,12 +405,9 @@ class ClientWindows:
         if until < FOREVER:
             self._keep_openings(until)
 
-    def _is_logged_near(self, at: int) -> bool:
-        """Whether a coordinator logged any generation at that time."""
-        return any(abs(announced_at - at) <= NEAR_US for announced_at in self._announced.values())
-
     def _window(self, sight: ClientSight) -> Iterator[ClientWindow]:
-        if sight.of_epoch or (sight.generation is None and self._is_logged_near(sight.joined.at)):
+        is_logged_near = any(abs(at - sight.joined.at) <= NEAR_US for at in self._announced.values())
+        if sight.of_epoch or (sight.generation is None and is_logged_near):
             return
         last = self._last
         known = None if last is None or last.generation is None else last.generation + self._was_empty
@@ -486,14 +487,13 @@ class ClientWindows:
 
     def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> DatedActions:
         """Actions that may begin a rebalance, and those of more kinds."""
-        kinds = {*_BEGINNINGS, *more_kinds}
-        actions_of = ((action, actor) for actor, actions in self._openings.items() for action in actions if after < action.at <= until)
-        return sorted((pair for pair in actions_of if pair[0].kind in kinds), key=lambda pair: pair[0].at)
+        return dated_actions(self._openings, {*_BEGINNINGS, *more_kinds}, after, until)
 
     def _keep_openings(self, after: int) -> None:
         self._contacts.forget(after)
         kept = ((actor, [action for action in actions if action.at > after]) for actor, actions in self._openings.items())
         self._openings = {actor: actions for actor, actions in kept if actions}
+        self._given_up = {actor: request for actor, request in self._given_up.items() if request.at > after}
 
     def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
-        return any(action.kind in JOIN_REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
+        return bool(dated_actions(self._openings, JOIN_REQUESTS, at, until))

@@ -110,6 +110,8 @@ class RequestWindows:
     """The last stored generation, from which another coordinator goes on."""
     is_phase_told: bool = False
     """The coordinator's own last line began a join phase."""
+    may_be_stored: bool = False
+    """Another coordinator took over before an assignment was answered."""
 
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
@@ -147,8 +149,6 @@ class RequestWindows:
         signs = [*self.members.gone.values(), *self.unanswered.values(), *self.unheard.values(), *noticed]
         return min([sign.at for sign in signs] + ([unread] if unread is not None else []), default=None)
 
-    # -- the coordinator's own lines -------------------------------------------------------------------------
-
     def _cover(self, event: Event) -> None:
         """The coordinator tells itself where the group is."""
         self.covered_at = max(self.covered_at or 0, event.time_us)
@@ -166,8 +166,6 @@ class RequestWindows:
         self.generation, self.joined_at, self.calm_at = generation, at, None
         self.begins_midway, self.is_synced, self.noticed, self.leader = True, True, None, None
         self.members.peers, self.members.gone, self.members.is_complete = {}, {}, False
-
-    # -- requests --------------------------------------------------------------------------------------------
 
     def _read(self, event: Event) -> Iterator[Event]:
         if event.name in HEARTBEATS:
@@ -218,7 +216,8 @@ class RequestWindows:
         if self.is_modern:
             return
         self._take_back(generation)
-        if generation == self.stored != self.generation and event.member_id in self.members.peers:
+        is_again = generation == self.generation and self.may_be_stored and not self.is_synced
+        if (is_again or generation == self.stored != self.generation) and event.member_id in self.members.peers:
             yield from self._load(event, generation)
         if generation == self.generation:
             self._readmitted(event)
@@ -244,7 +243,7 @@ class RequestWindows:
             self.downgraded = sign
 
     def _load(self, event: Event, generation: int) -> Iterator[Event]:
-        """Go back to the stored generation, which old members are given again."""
+        """Go on from the stored generation, which old members are given again."""
         self.generation, self.leader, self.is_synced, at = generation, text_field(event, "leader_id"), True, handled_at(event)
         yield from () if self._is_covered(at) else (implied_line("GroupLoaded", event, at, generation=generation),)
 
@@ -272,7 +271,7 @@ class RequestWindows:
             fields = {"roster": list(roster), **({"member_count": len(roster)} if listed else {})}
             yield implied_line("GenerationStarted", by, joined_at, generation=generation, fields=fields)
         self.generation, self.joined_at, self.leader = generation, joined_at, text_field(event, "leader_id")
-        self.begins_midway = self.is_synced = False
+        self.begins_midway = self.is_synced = self.may_be_stored = False
         self.calm_at = self.noticed = None
         self.unheard = {}
         self.members.start(roster, answers, joined_at, is_complete=listed is not None)
@@ -307,13 +306,13 @@ class RequestWindows:
         coordinator without a log, and may expire at any time after.
         """
         since, noticed = self._since, self.noticed.at if self.noticed is not None else FOREVER
+        latest = by if any(sign.at < noticed for sign in self.members.gone.values()) else min(noticed, by)
         for member, sign in self.members.silent(by + stamp_us):
-            latest = min(noticed, by)
             if sign.at + ANSWER_US < since < latest:
                 yield member, RequestSign(latest, sign.event, latest - since)
                 continue
-            at = noticed if 0 < sign.at - noticed <= ANSWER_US else sign.at
-            yield member, RequestSign(min(max(at, since), by), sign.event, sign.doubt_us)
+            at = min(max(noticed if 0 < sign.at - noticed <= ANSWER_US else sign.at, since), by)
+            yield member, RequestSign(at, sign.event, min(sign.doubt_us, at - since))
 
     @property
     def _since(self) -> int:
@@ -324,8 +323,7 @@ class RequestWindows:
         """The request that began the rebalance, or first shows it."""
         if self.downgraded is not None:
             return RequestSign(self.downgraded.at, self.downgraded.event)
-        signs = [*signs, *([self.noticed] if self.noticed is not None else [])]
-        first = min(signs, key=lambda sign: sign.at)
+        first = min([*signs, *filter(None, [self.noticed])], key=lambda sign: sign.at)
         return RequestSign(max(first.at, self._since), first.event)
 
     def _started(self, first: RequestSign, generation: int | None = None) -> Iterator[Event]:
@@ -475,6 +473,7 @@ class RequestWindows:
 
     def _taken_over(self, earliest: int, latest: int) -> None:
         """Go on at the coordinator that took over between two times."""
+        self.may_be_stored = not self.is_synced
         self.joined_at, self.calm_at, self.noticed, self.unheard = earliest, None, None, {}
         self.members.begin_anew(earliest, latest)
 

@@ -130,8 +130,7 @@ class AssignmentWrite:
 
         At once, or when it would have been given up: a request log tells how long each one took.
         """
-        phase = self.phase
-        began = phase.window.previous_joined_at
+        phase, began = self.phase, self._refusals_since
         if began is None or self._has_missed_generations:
             return False
         refused = list(self._refused_syncs(began))
@@ -155,10 +154,20 @@ class AssignmentWrite:
 
         Had anything else begun the rebalance before, the answer would be REBALANCE_IN_PROGRESS (GroupCoordinator.doSyncGroup).
         """
-        if self.phase.window.previous_joined_at is None or self._has_missed_generations:
+        if self._refusals_since is None or self._has_missed_generations:
             return False
-        refused = self._refused_syncs(self.phase.window.previous_joined_at)
+        refused = self._refused_syncs(self._refusals_since)
         return any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused)
+
+    @property
+    def _refusals_since(self) -> int | None:
+        """The time from which on a refused SyncGroup may have begun this rebalance.
+
+        One before may have begun a rebalance that its coordinator gave up.
+        """
+        joined_at, previous = self.phase.window.previous_joined_at, self.phase.previous
+        lost_at = previous.open_until if previous is not None and previous.outcome == "coordinator_lost" else None
+        return joined_at if joined_at is None or lost_at is None else max(joined_at, lost_at)
 
     @property
     def _has_missed_generations(self) -> bool:

@@ -18,6 +18,9 @@ from models.tolerances import int_tolerance
 CLOSE_TIMEOUT_US = int_tolerance("kafka.departures.close_timeout_us")
 """Longest time that a consumer takes to close."""
 
+FREED_US = int_tolerance("kafka.departures.freed_us")
+"""Longest time from a leave's answer to the end of close()."""
+
 CLOSED_AT_DEBUG = "kafka.client.closed"
 """Message of the Java consumer, at DEBUG in all versions."""
 
@@ -110,6 +113,15 @@ class DepartedMembers:
         if not losses or lives_on:
             return 0.0
         return (weights.LEFT_PERHAPS_UNANSWERED if joins and joins[0].at < losses[0].at else weights.LEFT_UNANSWERED).value
+
+    def is_closed_later(self, leave: MemberAction) -> bool:
+        """Whether a consumer was closed long after its leave was answered.
+
+        Then its heartbeat thread left, as it polled too late.
+        """
+        answers, closes = self._while_closing(leave, ActionKind.LEAVE_ANSWERED), self._while_closing(leave, ActionKind.CLOSE)
+        is_told = bool(answers) and bool(closes) and closes[0].event.message == CLOSED_AT_DEBUG
+        return is_told and closes[0].at - answers[0].at > FREED_US
 
     def _is_followed_by_coordinator(self, leave: MemberAction) -> bool:
         """Whether the coordinator's own line tells of a rebalance at once."""

@@ -9,7 +9,7 @@ import pytest
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.context.departed_members import CLOSE_TIMEOUT_US, CLOSED_AT_DEBUG
+from models.kafka.hypotheses.context.departed_members import CLOSE_TIMEOUT_US, CLOSED_AT_DEBUG, FREED_US
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.last_polls import COMMIT_RHYTHM_US
@@ -162,6 +162,28 @@ def test_commits_show_until_when_a_member_polled(quiet: int | None, weight: weig
 def closed(at: int, who: str = "a", message: str = CLOSED_AT_DEBUG) -> MemberAction:
     close = by_client(K.CLOSE, at, who)
     return replace(close, event=replace(close.event, message=message))
+
+
+ANSWERED = by_client(K.LEAVE_ANSWERED, 3)
+
+
+@pytest.mark.parametrize(
+    ("actions", "weight"),
+    [
+        ([ANSWERED, closed(3 + FREED_US)], weights.OWN_LOG_SILENT),
+        ([ANSWERED, closed(4 + FREED_US)], weights.CLOSED_LATER),
+        ([ANSWERED, closed(4 + FREED_US, message="kafka.client.other")], weights.OWN_LOG_SILENT),
+        ([ANSWERED, closed(4 + FREED_US, "b")], weights.OWN_LOG_SILENT),
+        ([ANSWERED, closed(5), closed(4 + FREED_US)], weights.OWN_LOG_SILENT),
+        ([closed(4 + FREED_US)], weights.OWN_LOG_SILENT),
+    ],
+    ids=["at once", "later", "by a line of another level", "another", "at once, and again", "without an answer"],
+)
+def test_a_consumer_that_is_closed_long_after_its_leave_polled_too_late(actions: list[MemberAction], weight: weights.Shares) -> None:
+    leave = by_client(K.LEAVE)
+    group = context(leave, *actions, clients={"a"}, leaves_logged=True)
+
+    assert shares(kind_of_leave(group, "a", leave)) == of(weight)
 
 
 CLOSES = by_client(K.LEAVE, why="the consumer is being closed")

@@ -302,6 +302,27 @@ def test_who_joins_as_another_may_have_expired_did_not_surely_begin_it(
     assert (shares(propose_join(rebalance, NEWCOMER)) == of(weights.APPEARED_AND_SILENT)) is doubted
 
 
+LONG = {"joined": line("GenerationStarted", NOW + 10 * SECOND, node="1", generation=5), "first": ("a", "b", "d"), "tell_joins": {*"abcd"}}
+
+
+@pytest.mark.parametrize(
+    ("actions", "doubted"),
+    [
+        ([by_client(K.REBALANCE_NOTICED, SECOND, "d")], True),
+        ([by_client(K.WANTS_REJOIN, SECOND, "d", why="group is already rebalancing")], True),
+        ([by_client(K.WANTS_REJOIN, SECOND, "d", why="its own")], False),
+        ([by_client(K.REBALANCE_NOTICED, SECOND, "a")], False),
+        ([by_client(K.REBALANCE_NOTICED, -1, "d")], False),
+        ([by_client(K.REBALANCE_NOTICED, SECOND, "b"), by_client(K.REBALANCE_NOTICED, SECOND, "d")], False),
+    ],
+    ids=["heard", "heard, by its wish", "wishes it for itself", "who stays", "before", "both"],
+)
+def test_beside_one_that_was_waited_for_another_may_have_expired_before(actions: list[MemberAction], doubted: bool) -> None:
+    rebalance = context(*actions, NEWCOMER, **SILENT | LONG)  # type: ignore[arg-type]
+
+    assert (shares(propose_join(rebalance, NEWCOMER)) == of(weights.APPEARED_AND_SILENT)) is doubted
+
+
 UNKNOWN = {"state_before": None, "first": (), "last": ()}
 
 

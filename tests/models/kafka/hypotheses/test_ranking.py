@@ -16,6 +16,7 @@ from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothes
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, STAMP_US
+from models.tolerances import GROUP_MIN_SESSION_US
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
 from tests.models.kafka.reconstruction.lines import line
 
@@ -129,7 +130,7 @@ def test_a_member_without_a_reason_follows_others(values: dict[str, object], act
     [
         (by_request(K.JOIN, -5, "c", error_code=27), [], False),
         (by_request(K.JOIN, -5, "c", error_code=0), [], True),
-        (by_request(K.JOIN, -5, "c", error_code=79), [], True),
+        (by_request(K.JOIN, -5, "c", error_code=79), [], False),
         (by_request(K.JOIN, 0, "c", error_code=27), [], True),
         (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -4, "c")], False),
         (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -5, "c")], False),
@@ -573,6 +574,72 @@ def test_the_coordinator_orders_what_happens_in_one_moment() -> None:
 
     assert ranking.best.cause is Cause.MEMBER_JOIN
     assert ranking.best.probability > 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("doubts", "values", "expired_first"),
+    [
+        ({"b": 4}, {}, 3 / 4),
+        ({"b": 2}, {}, 1 / 2),
+        ({"b": 1}, {}, None),
+        ({"b": 0}, {}, None),
+        ({"c": 4}, {}, None),
+        ({"x": 4}, {}, None),
+        ({"a": 2, "b": 2}, {}, 3 / 4),
+        ({"b": 4}, {"started": started(reason_id="new_member", reason_member_id="C")}, None),
+    ],
+    ids=["three of four seconds before", "one of two", "behind", "no doubt", "its own", "no member", "two", "told"],
+)
+def test_a_session_that_began_at_an_unknown_time_may_have_ended_before_a_request(
+    doubts: dict[str, int], values: dict[str, object], expired_first: float | None
+) -> None:
+    gone = [by_request(K.EXPIRE, SECOND, who, doubt_us=doubt * SECOND) for who, doubt in doubts.items()]
+    told = {"witness": Witness.REQUEST, "last": ("c",), "has_requests": True}
+    ranking = rank(context(by_request(K.JOIN, 0, "c"), *gone, **told | values))  # type: ignore[arg-type]
+
+    found = {each.cause: each.probability for each in ranking.hypotheses}
+    sure = weights.EXPIRED_SOMETIME.value
+    assert found.get(Cause.SESSION_TIMEOUT, 0.0) == pytest.approx((expired_first or 0.0) * sure)
+    assert found[Cause.MEMBER_JOIN] == pytest.approx((1 - (expired_first or 0.0)) * weights.JOIN_TOLD.value, rel=0.01)
+
+
+BACK = by_client(K.JOIN, SECOND, "b", member="B2")
+
+
+@pytest.mark.parametrize("moved", [by_client(K.LEAVE), by_client(K.JOIN, 0, "c", member="")], ids=["left", "joined"])
+@pytest.mark.parametrize(
+    ("actions", "values", "doubted"),
+    [
+        ([BACK], {}, True),
+        ([by_client(K.JOIN, SECOND, "b", member="")], {}, True),
+        ([by_client(K.JOIN, SECOND, "b")], {"generations": {4: {"a": "A", "b": "B"}, 5: {"a": "A", "b": "B", "c": "C"}}}, False),
+        ([by_client(K.JOIN, SECOND, "b", member="B2", instance="i")], {}, False),
+        ([by_client(K.STEP, -SECOND, "b"), BACK], {}, False),
+        ([by_client(K.STEP, -GROUP_MIN_SESSION_US, "b"), BACK], {}, True),
+        ([by_client(K.REBALANCE_NOTICED, 9, "b"), BACK], {}, False),
+        ([by_client(K.EXPIRE, 9, "b"), BACK], {}, False),
+        ([BACK], {"witness": Witness.REQUEST}, False),
+        ([BACK], {"shared": {"b"}}, False),
+        ([BACK], {"joined": line("GenerationStarted", NOW + HEARD_US + 1, node="1", generation=5)}, False),
+    ],
+    ids=[
+        "another process", "without an id", "the same member", "static", "alive before", "silent for a session", "heard of it",
+        "expired", "by requests", "one of several by its name", "perhaps awaited",
+    ],
+)  # fmt: skip
+def test_who_came_back_after_a_silence_may_have_expired_before_another_acted(
+    actions: list[MemberAction], values: dict[str, object], doubted: bool, moved: MemberAction
+) -> None:
+    known = {"witness": Witness.CLIENT, "clients": {"a", "b", "c"}, "generations": {4: {"a": "A", "b": "B"}, 5: {"b": "B2", "c": "C"}}}
+    at_once = {"joined": line("GenerationStarted", NOW + HEARD_US, node="1", generation=5)}
+    ranking = rank(context(moved, *actions, **known | at_once | values))  # type: ignore[arg-type]
+
+    back = [
+        each.probability
+        for each in ranking.hypotheses
+        if each.cause is Cause.MEMBER_RESTART and BACK.client_id in {a.client_id for a in each.actions}
+    ]
+    assert (pytest.approx(weights.MOVED_AS_ONE_CAME_BACK[Cause.MEMBER_RESTART]) in back) is doubted
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,35 @@ def test_it_is_certain_only_where_the_assignor_gives_out_all_and_each_member_tel
     assert bool(taking(gaps_in_assignment, context(assigned("a", "x-0"), assigned("b", "x-2"), **values))) is gap  # type: ignore[arg-type]
 
 
+def given_up(who: str, *partitions: str, at: int = 2) -> MemberAction:
+    return by_client(ActionKind.REVOKE, at, who, partitions=list(partitions))
+
+
+HEARD = by_client(ActionKind.REBALANCE_NOTICED, 1, "b")
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "gap"),
+    [
+        ([HEARD, given_up("b", "x-2")], {}, True),
+        ([given_up("b", "x-2")], {}, False),
+        ([HEARD, given_up("b", "x-1")], {}, False),
+        ([HEARD, given_up("b")], {}, False),
+        ([HEARD, given_up("a", "x-0")], {}, False),
+        ([HEARD, given_up("b", "x-2", at=0)], {}, False),
+        ([HEARD, by_client(ActionKind.REJOIN, 2, "b"), given_up("b", "x-2", at=3)], {}, False),
+        ([HEARD, given_up("b", "x-2")], {"assignors": {4: "cooperative-sticky"}}, False),
+    ],
+    ids=["all", "unasked", "another", "nothing", "who did not hear", "before", "behind its request", "told otherwise"],
+)
+def test_who_gives_up_all_as_it_hears_of_a_rebalance_has_an_eager_assignor(
+    actions: list[MemberAction], values: dict[str, object], gap: bool
+) -> None:
+    rebalance = context(assigned("a", "x-0"), assigned("b", "x-2"), *actions, **values)  # type: ignore[arg-type]
+
+    assert bool(taking(gaps_in_assignment, rebalance)) is gap
+
+
 @pytest.mark.parametrize(("at", "gap"), [(-100 * SECOND, False), (1 - 100 * SECOND, True), (0, True), (1, False)])
 def test_assignments_of_the_generation_count(at: int, gap: bool) -> None:
     assert bool(taking(gaps_in_assignment, context(assigned("a", "x-0"), assigned("b", "x-2", at=at), **RANGE))) is gap  # type: ignore[arg-type]

@@ -87,6 +87,19 @@ def test_whom_the_coordinator_knows_no_more_joins_anew(name: str, error: str | N
     assert kind_after(JOINED, client(name, 0, client_id="a", error=error)) is kind
 
 
+@pytest.mark.parametrize("name", ["RejoinRequested", "GenerationReset"])
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [
+        ("consumer pro-actively leaving the group", FIRST),
+        ("need to revoke partitions [t-0] as indicated by the current assignment", AGAIN),
+        (None, AGAIN),
+    ],
+)
+def test_a_static_member_that_polled_too_late_joins_anew(name: str, why: str | None, kind: ActionKind) -> None:
+    assert kind_after(JOINED, client(name, 0, client_id="a", **{"why": why} if why else {})) is kind
+
+
 @pytest.mark.parametrize("lines", [[JOINED], [JOINED, HAS_NONE, GIVES_UP_NONE], [subscribed("t"), JOINED, subscribed("u"), FOUND]])
 def test_nothing_is_known_of_a_client_that_was_silent_for_long(lines: list[Event]) -> None:
     assert kind_after(*lines) is AGAIN
