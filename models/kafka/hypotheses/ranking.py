@@ -313,7 +313,7 @@ def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
     is_request = action.kind in {ActionKind.JOIN, ActionKind.REJOIN}
     if is_request and (_was_refused_before(phase, action) or _was_sent_later(phase, action) or _is_asked_for_its_id(action)):
         return False
-    if action.instance_id and context.arrivals.was_readmitted(action):
+    if context.arrivals.was_readmitted(action):
         return False
     if action.kind is ActionKind.REJOIN and not context.members.is_new(action):
         return not (

@@ -8,7 +8,7 @@ from functools import cached_property
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.context.generation_members import GenerationMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
-from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id
+from models.kafka.observations.actions import ActionKind, MemberAction, follows_in_log, has_only_given_id
 from models.kafka.observations.coordinator_contacts import CoordinatorContacts
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US
@@ -34,8 +34,10 @@ class ArrivedMembers:
             actor = phase.actor(action)
             if actor in never_came and has_only_given_id(action):
                 continue
-            if action.instance_id and (action.at < phase.start - EFFECT_US or self.was_readmitted(action)):
+            if action.instance_id and action.at < phase.start - EFFECT_US:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
+            if self.was_readmitted(action):
+                continue
             if phase.window.outcome == "coordinator_lost" and self._has_gone_to_successor(action):
                 continue
             if actor is None or actor in arrivals or not members.is_new(action):
@@ -78,8 +80,14 @@ class ArrivedMembers:
         return [MemberAction(ActionKind.JOIN, self.phase.start, newcomers[actor], actor, None, None, None, event) for actor in named]
 
     def was_readmitted(self, action: MemberAction) -> bool:
-        """Whether a JoinGroup was answered with the generation before, as a static member's is."""
-        outcome = self._outcome_of(action, self.phase.actor(action))
+        """Whether a member's JoinGroup was answered with the generation before.
+
+        So are a static one's that comes back (KIP-345), and a second request of one whose answer was lost (GroupCoordinator.doJoinGroup).
+        """
+        actor = self.phase.actor(action)
+        if not action.instance_id and (actor not in self.members.before or self.known.is_ambiguous(actor)):
+            return False
+        outcome = self._outcome_of(action, actor)
         return outcome is not None and outcome.kind is ActionKind.JOINED and outcome.generation == self.phase.window.generation_before
 
     def _has_come_after(self, generation: int | None, action: MemberAction, actor: str | None) -> bool:
@@ -94,7 +102,8 @@ class ArrivedMembers:
         return outcome is not None and outcome.kind is ActionKind.JOINED and (outcome.generation or 0) > generation
 
     def _outcome_of(self, request: MemberAction, actor: str | None) -> MemberAction | None:
-        return next((later for later in self._outcomes.get(actor, ()) if later.at >= request.at), None)
+        outcomes = (later for later in self._outcomes.get(actor, ()) if later.at >= request.at)
+        return next((later for later in outcomes if later.at > request.at or not follows_in_log(request, later)), None)
 
     @cached_property
     def _outcomes(self) -> dict[str | None, list[MemberAction]]:

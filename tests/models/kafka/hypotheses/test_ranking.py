@@ -9,7 +9,7 @@ import pytest
 
 from models import weights
 from models.causes import Cause
-from models.events import Witness
+from models.events import LogPosition, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.context.assignment_write import AT_ONCE_US, NOT_STORED
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
@@ -125,6 +125,9 @@ def test_a_member_without_a_reason_follows_others(values: dict[str, object], act
     assert find_trigger(context(*actions, rejoin, **values)) == rejoin  # type: ignore[arg-type]
 
 
+BEHIND_A_LOSS = by_client(K.REJOIN, -5, event=replace(by_client(K.REJOIN, -5).event, place=LogPosition("a.log", 2, NOW)))
+
+
 @pytest.mark.parametrize(
     ("action", "others", "triggers"),
     [
@@ -142,6 +145,11 @@ def test_a_member_without_a_reason_follows_others(values: dict[str, object], act
         (act(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -4, "c")], True),
         (act(K.JOIN, -5, "c", instance="i"), [act(K.JOINED, -4, "c", generation=4)], False),
         (act(K.JOIN, -5, "c"), [act(K.JOINED, -4, "c", generation=4)], True),
+        (by_client(K.REJOIN, -5), [by_client(K.JOINED, -4, generation=4)], False),
+        (act(K.REJOIN, -5), [act(K.JOINED, -4, generation=5)], True),
+        (by_client(K.REJOIN, -5), [by_client(K.JOINED, -4, "b", generation=4)], True),
+        (by_request(K.REJOIN, -5), [by_request(K.JOINED, -5, generation=4)], False),
+        (BEHIND_A_LOSS, [by_client(K.LOST_COORDINATOR, -5), by_client(K.JOINED, -4, generation=4)], False),
     ],
 )
 def test_a_join_that_was_refused_or_answered_at_once_triggers_nothing(
