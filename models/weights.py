@@ -161,6 +161,7 @@ LEAVE_RHYTHM = (
 
 FIRST_MEMBER = Prior(0.994, "a group without members that a member joins is new; 3,617 of 3,617")
 CAME_BACK = Shares({Cause.MEMBER_RESTART: 0.98, Cause.MEMBER_JOIN: 0.02}, "101 of 101")
+CAME_TO_ANOTHER = Shares({Cause.MEMBER_JOIN: 0.7, Cause.MEMBER_RESTART: 0.28}, "assumed: its leave was lost with the coordinator")
 NAMESAKE_EXPIRED = Shares(
     {Cause.MEMBER_RESTART: 0.7, Cause.MEMBER_JOIN: 0.28}, "assumed: one of several by this name had fallen silent before, most likely it"
 )

@@ -54,10 +54,10 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
     may_be_back = action is not None and actor is not None and not context.known.is_ambiguous(actor) and context.window.outcome != "empty"
     departure = _former_self(context.phase, context.members, context.departures, action) if may_be_back and action is not None else None
     if departure is not None:
-        restarted, joins = (weights.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
+        back = weights.CAME_TO_ANOTHER if context.departures.was_lost_with_coordinator(departure) else weights.CAME_BACK
         return [
-            Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], departure, *restarts(context, actor)]),
-            Hypothesis(Cause.MEMBER_JOIN, joins, actions),
+            Hypothesis(Cause.MEMBER_RESTART, back[Cause.MEMBER_RESTART], [*actions[:1], departure, *restarts(context, actor)]),
+            Hypothesis(Cause.MEMBER_JOIN, back[Cause.MEMBER_JOIN], actions),
         ]
     namesake = (
         _former_self(context.phase, context.members, context.departures, action)

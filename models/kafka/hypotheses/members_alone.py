@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 from models import weights
@@ -19,7 +20,7 @@ from models.kafka.observations.actions import (
 )
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import known_library
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.kafka.observations.roster import Roster
 from models.tolerances import GROUP_MIN_SESSION_US
 
@@ -54,7 +55,11 @@ def by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     closed = [action for action in silent if _was_closed(context.phase, action)]
     if closed:
         return [Hypothesis(Cause.MEMBER_LEAVE, weights.CLOSED_AS_IT_WENT.value, closed, EARLIER_LINES)]
-    would_tell = all(_would_tell_its_leave(context.phase, context.known, context.roster, action) for action in silent)
+    would_tell = all(
+        _would_tell_its_leave(context.phase, context.known, context.roster, action)
+        or has_missed_a_loss(context.phase, context.members.before.keys() & context.known.clients, action)
+        for action in silent
+    )
     shares = weights.SILENT_WHERE_LEAVES_ARE_LOGGED if would_tell else weights.SILENT
     if all(context.phase.start - last_heard(context.phase, action) < GROUP_MIN_SESSION_US - LINE_LAG_US for action in silent):
         shares = weights.SILENT_TOO_BRIEFLY_TO_EXPIRE if would_tell else weights.VANISHED
@@ -81,6 +86,17 @@ def _would_tell_its_leave(phase: LoggedJoinPhase, known: GroupKnowledge, roster:
     log = roster.logs.get(actor)
     tells = log is not None and known_library(log.library).logs_leaves
     return tells or (known.leaves_logged and actor in known.tell_joins)
+
+
+def has_missed_a_loss(phase: LoggedJoinPhase, logged: Set[str], departure: MemberAction) -> bool:
+    """Whether all but one member logged the loss of a coordinator.
+
+    It was dead by then, and the next coordinator takes it for a member until its session ends (GroupMetadataManager.loadGroup).
+    """
+    actor, others = phase.actor(departure), logged - {phase.actor(departure)}
+    since, until = last_heard(phase, departure), phase.start - HEARD_US
+    losses = phase.actions_of(ActionKind.LOST_COORDINATOR, start=since + 1, end=until)
+    return actor in logged and len(others) > 1 and others <= set(map(phase.actor, losses))
 
 
 def _work_lost(phase: LoggedJoinPhase, known: GroupKnowledge) -> list[Hypothesis]:

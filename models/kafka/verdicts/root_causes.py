@@ -26,10 +26,11 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
 from models.kafka.hypotheses.context.timeouts_in_force import TimeoutsInForce
-from models.kafka.hypotheses.coordinator_changes import follows_load, had_coordinator_moved
+from models.kafka.hypotheses.coordinator_changes import follows_load, had_coordinator_moved, times_of_moves
 from models.kafka.hypotheses.evictions import is_echo
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction, is_rebalance_notice, says_unknown_member
 from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.observations.line_delays import HEARD_US
 from models.kafka.verdicts.lone_pauses import has_expired_alive
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, int_tolerance
@@ -105,7 +106,7 @@ def _has_coordinator_moved(context: RebalanceContext, cause: Cause, actions: lis
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE]
     if any(action.event.name in TOLD_OUT and had_coordinator_moved(context.phase, action) for action in expiries):
         return True
-    signs = (_has_expired_after_load, _has_expired_at_the_former, _was_lost_with_a_broker)
+    signs = (_has_expired_after_load, _has_expired_after_move, _has_expired_at_the_former, _was_lost_with_a_broker)
     return any(holds(context, action) for action in expiries for holds in signs)
 
 
@@ -117,9 +118,27 @@ def _has_expired_after_load(context: RebalanceContext, expiry: MemberAction) -> 
     loaded_at = when(context.window.load_before)
     if loaded_at is None:
         return False
-    known = context.timeouts.own_session_us(expiry)
-    timeouts = [known] if known else [timeout * US_PER_MS for timeout in USUAL_SESSION_TIMEOUTS_MS]
+    timeouts = _possible_sessions_us(context.timeouts, expiry)
     return any(-US_PER_SECOND // 2 <= expiry.at - loaded_at - timeout <= US_PER_SECOND for timeout in timeouts)
+
+
+def _has_expired_after_move(context: RebalanceContext, expiry: MemberAction) -> bool:
+    """Whether members found another coordinator one session timeout before.
+
+    By their own logs, they find it a while after it loaded the group, and hear of the expiry with their next heartbeats.
+    """
+    if context.window.witness is not Witness.CLIENT:
+        return False
+    away = [expiry.at - found_at for found_at in times_of_moves(context.phase, context.members.before)]
+    return any(
+        -CAUSED_TAKEOVER_US <= time - timeout <= HEARD_US for time in away for timeout in _possible_sessions_us(context.timeouts, expiry)
+    )
+
+
+def _possible_sessions_us(timeouts: TimeoutsInForce, expiry: MemberAction) -> list[int]:
+    """A member's session timeout, or those that are usual."""
+    known = timeouts.own_session_us(expiry)
+    return [known] if known else [timeout * US_PER_MS for timeout in USUAL_SESSION_TIMEOUTS_MS]
 
 
 def _has_expired_at_the_former(context: RebalanceContext, expiry: MemberAction) -> bool:

@@ -114,6 +114,17 @@ class DepartedMembers:
             return 0.0
         return (weights.LEFT_PERHAPS_UNANSWERED if joins and joins[0].at < losses[0].at else weights.LEFT_UNANSWERED).value
 
+    def was_lost_with_coordinator(self, leave: MemberAction) -> bool:
+        """Whether other members lost their coordinator between a leave and the beginning.
+
+        By members' logs alone. Its successor knows the last generation, with the member that left (GroupMetadataManager.loadGroup).
+        """
+        phase, actor = self.phase, self.phase.actor(leave)
+        if not (leave.event.witness is phase.window.witness is Witness.CLIENT):
+            return False
+        losses = phase.actions_of(ActionKind.LOST_COORDINATOR, start=leave.at, end=phase.start - 1)
+        return any(phase.actor(loss) in self.members.before.keys() - {actor} for loss in losses)
+
     def is_closed_later(self, leave: MemberAction) -> bool:
         """Whether a consumer was closed long after its leave was answered.
 

@@ -17,7 +17,7 @@ from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_
 from models.kafka.hypotheses.members_alone import last_heard
 from models.kafka.hypotheses.removals import LINE_LAG_US, by_removed_members, heard_too_late
 from models.kafka.observations.actions import GIVEN_ID, ActionKind, MemberAction
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.kafka.observations.roster import RosterMember
 from models.tolerances import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
 from models.units import US_PER_MS
@@ -213,6 +213,35 @@ def test_who_is_silent_expired_or_left(values: dict[str, object], weight: weight
     assert {(action.kind, hypothesis.cause is Cause.SESSION_TIMEOUT) for hypothesis in hypotheses for action in hypothesis.actions} <= {
         (K.EXPIRE, True), (K.LEAVE, False),
     }  # fmt: skip
+
+
+def lose(who: str, at: int = -20 * SECOND) -> MemberAction:
+    return by_client(K.LOST_COORDINATOR, at, who)
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "was_dead"),
+    [
+        ([lose("a"), lose("c")], {}, True),
+        ([lose("a"), lose("c", -HEARD_US)], {}, True),
+        ([lose("a"), lose("c", 1 - HEARD_US)], {}, False),
+        ([lose("a")], {}, False),
+        ([lose("a"), lose("c"), lose("b")], {}, False),
+        ([lose("a"), lose("c"), lose("b", -30 * SECOND)], {}, True),
+        ([lose("a"), lose("c"), by_client(K.SUBSCRIBE, -20 * SECOND, "b")], {}, False),
+        ([lose("a"), lose("c")], {"clients": {"a", "c"}}, False),
+        ([lose("a")], {"clients": {"a", "b"}}, False),
+    ],
+    ids=[
+        "all others", "long enough before", "too late to tell", "not all", "it, too", "it lost one before", "it was heard", "without a log",
+        "one other",
+    ],
+)  # fmt: skip
+def test_who_missed_a_coordinators_loss_was_dead(actions: list[MemberAction], values: dict[str, object], was_dead: bool) -> None:
+    group = SILENT | {"first": ("a", "b", "c"), "last": ("a", "c"), "clients": {"a", "b", "c"}, "tell_joins": {"a", "b", "c"}}
+    hypotheses = eliminate(*actions, **group | values)
+
+    assert (shares(hypotheses) == of(weights.SILENT_WHERE_LEAVES_ARE_LOGGED)) is was_dead
 
 
 @pytest.mark.parametrize(

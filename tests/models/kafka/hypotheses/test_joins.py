@@ -95,6 +95,36 @@ def test_who_left_and_came_back_was_restarted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lost", "values", "weight"),
+    [
+        (by_client(K.LOST_COORDINATOR, -4, "b"), {}, weights.CAME_TO_ANOTHER),
+        (by_client(K.LOST_COORDINATOR, -1, "b"), {}, weights.CAME_TO_ANOTHER),
+        (by_client(K.LOST_COORDINATOR, 0, "b"), {}, weights.CAME_BACK),
+        (by_client(K.LOST_COORDINATOR, -5, "b"), {}, weights.CAME_BACK),
+        (by_client(K.LOST_COORDINATOR, -4, "a"), {}, weights.CAME_BACK),
+        (by_client(K.LOST_COORDINATOR, -4, "x"), {}, weights.CAME_BACK),
+        (by_client(K.LOST_COORDINATOR, -4, "b"), {"witness": Witness.COORDINATOR}, weights.CAME_BACK),
+    ],
+    ids=[
+        "after the leave",
+        "right before",
+        "behind the beginning",
+        "with the leave",
+        "its own",
+        "of no member",
+        "told by the coordinator",
+    ],
+)
+def test_who_left_a_coordinator_that_others_lost_then_joins_anew(
+    lost: MemberAction, values: dict[str, object], weight: weights.Shares
+) -> None:
+    leave, back = by_client(K.LEAVE, -5), by_client(K.JOIN, 0, member="A2")
+    hypotheses = propose_join(context(leave, back, lost, **{"witness": Witness.CLIENT} | values), back)  # type: ignore[arg-type]
+
+    assert shares(hypotheses) == of(weight)
+
+
+@pytest.mark.parametrize(
     ("departure", "values", "weight"),
     [
         (act(K.EXPIRE, 5), {}, weights.NAMESAKE_EXPIRED),

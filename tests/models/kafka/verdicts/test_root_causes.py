@@ -20,6 +20,7 @@ from models.kafka.cluster.expiry_bursts import BURST_US, LOAD_US, ExpiryBurst
 from models.kafka.cluster.facts import ClusterFacts, Load
 from models.kafka.hypotheses.coordinator_changes import MOVED_US
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.line_delays import HEARD_US
 from models.kafka.observations.roster import RosterMember
 from models.kafka.verdicts.lone_pauses import RETURNED_US
 from models.kafka.verdicts.root_causes import (
@@ -121,6 +122,43 @@ def test_who_hears_of_its_removal_had_heard_of_another_coordinator(away: int, mo
         lost = by_client(K.LOST_COORDINATOR, -away, why="NOT_COORDINATOR")
         assert (root(lost, action=heard) == "coordinator_failover") is (moved and is_told)
         assert root(lost, action=heard, cause=Cause.MEMBER_LEAVE) is None
+
+
+def found(node: str | None, at: int, who: str = "b", kind: ActionKind = K.START) -> MemberAction:
+    return by_client(kind, at, who, event=line("ClientCoordinatorFound", NOW + at, Witness.CLIENT, node=node, client_id=who))
+
+
+def lost(node: str | None, at: int, who: str = "b") -> MemberAction:
+    return found(node, at, who, K.LOST_COORDINATOR)
+
+
+@pytest.mark.parametrize(
+    ("contacts", "moved"),
+    [
+        ([lost("1", -40 * SECOND), found("2", -SESSION_US)], True),
+        ([lost("1", -40 * SECOND), found("2", -SESSION_US - HEARD_US)], True),
+        ([lost("1", -40 * SECOND), found("2", -SESSION_US - HEARD_US - 1)], False),
+        ([lost("1", -40 * SECOND), found("2", -SESSION_US + CAUSED_TAKEOVER_US)], True),
+        ([lost("1", -40 * SECOND), found("2", -SESSION_US + CAUSED_TAKEOVER_US + 1)], False),
+        ([lost("1", -40 * SECOND), found("1", -SESSION_US)], False),
+        ([lost(None, -40 * SECOND), found("2", -SESSION_US)], False),
+        ([lost("1", -40 * SECOND), found(None, -SESSION_US)], False),
+        ([found("2", -SESSION_US)], False),
+        ([lost("1", -40 * SECOND, "a"), found("2", -SESSION_US)], False),
+        ([lost("1", -40 * SECOND, "x"), found("2", -SESSION_US, "x")], False),
+        ([lost("1", -40 * SECOND), found("1", -35 * SECOND), found("2", -SESSION_US)], False),
+    ],
+    ids=[
+        "a session before", "heard at the next heartbeat", "too long before", "found late", "too late", "the same again",
+        "lost an unknown one", "found an unknown one", "lost none", "another lost it", "no member", "found again before",
+    ],
+)  # fmt: skip
+def test_an_expiry_one_session_after_members_found_another_coordinator(contacts: list[MemberAction], moved: bool) -> None:
+    expiry = by_client(K.EXPIRE)
+
+    assert (root(*contacts, action=expiry, witness=Witness.CLIENT) == "coordinator_failover") is moved
+    assert root(*contacts, action=expiry, cause=Cause.MEMBER_LEAVE, witness=Witness.CLIENT) is None
+    assert root(*contacts, action=expiry) is None
 
 
 @pytest.mark.parametrize(
