@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from models import weights
@@ -35,6 +36,7 @@ from tests.roundtrip import VERSIONS, random_scenario
 WEIGHTS = Path(__file__).resolve().parents[2] / "models/weights.py"
 SELECTIONS = {"all": "**/*.log*", "server": "*/server.log*", "client": "clients/*"}
 STANDARD_ERRORS = 3
+LINE_LENGTH, INDENT = 140, 4
 DETAIL_CAUSES = {
     "admin_remove": "admin_removal",
     "admin_remove_all": "admin_removal",
@@ -196,8 +198,10 @@ def main() -> None:
 def with_counts(page: str, found: Mapping[str, Counter[str]]) -> str:
     """The module of weights with other counts."""
     head, begin, rest = page.partition("COUNTS: Mapping[str, tuple[int, int]] = {\n")
-    tail = rest[rest.index("}\n") :]
-    return head + begin + "".join(f'    "{name}": ({found[name]["right"]}, {found[name]["_"]}),\n' for name in sorted(found)) + tail
+    tail = rest[rest.index("}  # fmt: skip\n") :]
+    counts = (f'"{name}":\0({found[name]["right"]},\0{found[name]["_"]}),' for name in sorted(found))
+    lines = wrap(" ".join(counts), LINE_LENGTH - INDENT, break_long_words=False, break_on_hyphens=False)
+    return head + begin + "".join(f"{' ' * INDENT}{line}\n" for line in lines).replace("\0", " ") + tail
 
 
 if __name__ == "__main__":
