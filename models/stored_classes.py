@@ -131,7 +131,7 @@ STORED: Mapping[str, str] = {
 
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
-    "ClientSight": ("resumed_at", "was_begun_by_others", "is_only_heard"),
+    "ClientSight": ("resumed_at", "was_begun_by_others", "is_only_heard", "was_begun_by_strangers"),
     "ClientWindows": ("of_epochs", "_contacts", "_given_up"),
     "ClassicReplay": ("_has_assignments", "_lacks_assignments"),
     "Clients": ("_topics", "_idle"),

@@ -107,6 +107,7 @@ WORKER_LOST = Shares(
     {Cause.SESSION_TIMEOUT: 0.5, Cause.MEMBER_LEAVE: 0.45},
     "a new delay in the assignment (IncrementalCooperativeAssignor.handleLostAssignments): a worker went; shares: assumed",
 )
+WRITTEN_LATE = Prior(0.5, "assumed: a write that was not confirmed in time may be done or not")
 STORE_FAILED_AT_ONCE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"
 )
@@ -165,6 +166,7 @@ CAME_TO_ANOTHER = Shares({Cause.MEMBER_JOIN: 0.7, Cause.MEMBER_RESTART: 0.28}, "
 NAMESAKE_EXPIRED = Shares(
     {Cause.MEMBER_RESTART: 0.7, Cause.MEMBER_JOIN: 0.28}, "assumed: one of several by this name had fallen silent before, most likely it"
 )
+JOINED_UNANSWERED = Shares({Cause.MEMBER_JOIN: 0.6, Cause.NEW_GROUP: 0.35}, "assumed: the others may have left, which no line tells")
 JOIN_UNTOLD = Prior(0.85, "assumed: no reason, and no request right before")
 JOIN_TOLD_TWICE = Prior(0.994, "2,822 of 2,824: clients or requests agree")
 JOIN_TOLD = Prior(0.99, "454 of 454")

@@ -34,6 +34,7 @@ from models.kafka.observations.actions import (
     says_unknown_member,
 )
 from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, stamp_width_us
 from models.tolerances import GROUP_MIN_SESSION_US, PHASE_OVERRUN_US
 from models.units import US_PER_MS
@@ -88,10 +89,26 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
     if left:
         of = {Cause.MEMBER_JOIN: actions, Cause.MEMBER_LEAVE: left}
         return [Hypothesis(c, share, of[c], EARLIER_LINES) for c, share in weights.APPEARED_AS_ONE_LEFT_UNLOGGED.of.items()]
+    if _may_have_found_nobody(context, actor):
+        return [Hypothesis(cause, share, actions, EARLIER_LINES) for cause, share in weights.JOINED_UNANSWERED.of.items()]
     has_reason = bool(reason_id_in(context.window.started) or (action and action.at >= context.phase.start - PROMPT_US))
     twice = bool(context.known.clients or context.known.has_requests)
     basis = (weights.JOIN_UNTOLD if not has_reason else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
+
+
+def _may_have_found_nobody(context: RebalanceContext, actor: str | None) -> bool:
+    """Whether a join without an answer may be the first of its group.
+
+    Before 2.1 clients log no leaves at INFO, and no other member shows a sign of life since.
+    """
+    phase, known = context.phase, context.known
+    if phase.window.witness is not Witness.CLIENT or phase.window.outcome != "open" or known.leaves_logged:
+        return False
+    others = context.members.before.keys() - {actor}
+    logs = [log for other in others if (log := context.roster.logs.get(other)) is not None]
+    alive = {phase.actor(action) for action in phase.since(phase.start) if action.event.witness is Witness.CLIENT}
+    return others.isdisjoint(alive) and not any(known_library(log.library).logs_leaves for log in logs)
 
 
 def _with_trigger_first(phase: LoggedJoinPhase, first: MemberAction | None, others: Iterable[MemberAction]) -> list[MemberAction]:

@@ -15,6 +15,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field, text_field
 from models.kafka.hypotheses.context.arrived_members import ArrivedMembers
+from models.kafka.hypotheses.context.assignment_write import NOT_STORED
 from models.kafka.hypotheses.context.departed_members import DepartedMembers
 from models.kafka.hypotheses.context.join_phase import LoggedJoinPhase
 from models.kafka.hypotheses.context.rebalance_context import RebalanceContext
@@ -30,6 +31,7 @@ from models.kafka.hypotheses.removals import by_removed_members
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.unlogged_members import unless_others_began
 from models.kafka.observations.actions import (
+    JOIN_REQUESTS,
     ActionKind,
     MemberAction,
     doubt_us,
@@ -42,7 +44,7 @@ from models.kafka.observations.actions import (
     says_unknown_member,
 )
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, STAMP_US, stamp_width_us
-from models.tolerances import float_tolerance, int_tolerance
+from models.tolerances import STORE_TIMEOUT_US, float_tolerance, int_tolerance
 
 EXPIRY_LAG_US = int_tolerance("kafka.ranking.expiry_lag_us")
 """Maximum time of an expiry's line before "Preparing" on busy brokers."""
@@ -106,12 +108,14 @@ def _among_unordered(context: RebalanceContext, trigger: MemberAction, hypothese
     """Weigh a trigger against requests and expiries that a log does not order.
 
     A request log tells when a session ended by the last answer alone, whose stamp is rounded as those of requests are. Sessions that
-    were renewed by the same answer end at once, too. Where another coordinator took over, sessions began anew at an unknown time.
+    were renewed by the same answer end at once, too. Where another coordinator took over, sessions began anew at an unknown time. A
+    request whose write is not confirmed in time is refused, and may be written all the same (CoordinatorRuntime, scheduleWriteOperation).
     """
     if reason_id_in(context.window.started) or context.phase.was_empty:
         return hypotheses
     rivals = _of_the_same_moment(context, trigger)
     shares = [(rival, 1 / (1 + len(rivals))) for rival in rivals] or list(_earlier_expiries(context, trigger))
+    shares = shares or [(request, weights.WRITTEN_LATE.value) for request in _unwritten_requests(context.phase, trigger)][:1]
     return _mixed(context, hypotheses, shares) if shares else hypotheses
 
 
@@ -150,6 +154,24 @@ def _earlier_expiries(context: RebalanceContext, trigger: MemberAction) -> Itera
     any_before = 1 - prod(1 - chance for chance in chances)
     for expiry, chance in zip(of_others, chances, strict=True):
         yield expiry, any_before * chance / sum(chances)
+
+
+def _unwritten_requests(phase: LoggedJoinPhase, trigger: MemberAction) -> Iterator[MemberAction]:
+    """Others' earlier requests to join whose writes were not confirmed in time."""
+    if trigger.event.witness is not Witness.CLIENT or trigger.kind not in JOIN_REQUESTS:
+        return
+    requests: dict[str | None, MemberAction] = {}
+    others = (
+        action
+        for action in phase.actions_of(*JOIN_REQUESTS, ActionKind.JOIN_FAILED, end=trigger.at)
+        if phase.actor(action) != phase.actor(trigger)
+    )
+    for action in others:
+        actor, request = phase.actor(action), requests.pop(phase.actor(action), None)
+        if action.kind in JOIN_REQUESTS:
+            requests[actor] = action
+        elif request is not None and NOT_STORED in (action.why or "") and action.at - request.at >= STORE_TIMEOUT_US:
+            yield request
 
 
 _GONE = frozenset({ActionKind.LEAVE, ActionKind.EXPIRE})

@@ -47,7 +47,8 @@ def gaps_in_assignment(phase: LoggedJoinPhase, members: GenerationMembers, known
 def _is_given_out_whole(phase: LoggedJoinPhase, assignor: str | None) -> bool:
     """Whether all partitions are given out at once.
 
-    Clients before 2.4 name no assignor. Where one gives up all that it had once it hears of a rebalance, its assignor is an eager one.
+    Clients before 2.4 name no assignor. Where one gives up all that it had once it hears of a rebalance, its assignor is an eager one;
+    and only those of that time say that they give up nothing.
     """
     if assignor is not None:
         return assignor in WHOLE_ASSIGNORS
@@ -61,8 +62,12 @@ def _is_given_out_whole(phase: LoggedJoinPhase, assignor: str | None) -> bool:
             heard_by.discard(actor)  # a cooperative one gives up after it, as the assignment says
         elif is_rebalance_notice(action):
             heard_by.add(actor)
-        elif action.kind is ActionKind.REVOKE and actor in heard_by and had.get(actor):
-            return had[actor] == frozenset(names_field(action.event, "partitions"))
+        elif action.kind is ActionKind.REVOKE and "partitions" in action.event.fields:
+            given_up = frozenset(names_field(action.event, "partitions"))
+            if not given_up:
+                return True
+            if actor in heard_by and actor in had:
+                return given_up == had[actor]
     return False
 
 
@@ -80,6 +85,8 @@ def _has_gap(partitions: Iterable[str], last_partitions: Mapping[str, int]) -> b
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for topic, number in filter(None, map(partition_name, partitions)):
         numbers[topic].add(number)
+    if not numbers:
+        return bool(last_partitions)  # others have them all
     return any(max(*known, last_partitions.get(topic, 0)) >= len(known) for topic, known in numbers.items())
 
 

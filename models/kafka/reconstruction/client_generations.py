@@ -88,19 +88,23 @@ class ClientSight:
     """Its only known member heard of a rebalance that it had not begun."""
     is_only_heard: bool = False
     """A heartbeat names it, and no line shows its beginning."""
+    was_begun_by_strangers: bool = False
+    """The same, and no other log shows who had."""
 
-    def hear(self, action: MemberAction, since: list[MemberAction]) -> None:
+    def hear(self, action: MemberAction, since: list[MemberAction], *, has_known_beginning: bool) -> None:
         """Note if its only known member heard of a rebalance of others.
 
         It had done nothing else since it joined.
         """
-        if action.at > self.joined.at and (is_rebalance_notice(action) or is_refused_sync(action)):
-            self.was_begun_by_others |= all(other.at <= self.joined.at or is_rebalance_notice(other) for other in since)
+        is_notice = is_rebalance_notice(action) or is_refused_sync(action)
+        if action.at > self.joined.at and is_notice and all(other.at <= self.joined.at or is_rebalance_notice(other) for other in since):
+            self.was_begun_by_others = True
+            self.was_begun_by_strangers |= not has_known_beginning
 
     @property
     def has_others(self) -> bool:
         """Whether it has members without logs."""
-        return self.has_follower or self.was_begun_by_others or (self.member_count or 0) > len(self.members)
+        return self.has_follower or self.was_begun_by_strangers or (self.member_count or 0) > len(self.members)
 
     @property
     def last_members(self) -> list[str]:
@@ -112,7 +116,7 @@ class ClientSight:
     def is_whole(self) -> bool:
         """Whether all its members are known, as far as lines tell."""
         is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
-        return not (self.has_nameless or self.was_begun_by_others) and is_counted and bool(self.members)
+        return not (self.has_nameless or self.was_begun_by_strangers) and is_counted and bool(self.members)
 
     def has_nobody_in(self, later: ClientSight) -> bool:
         """Whether all its members are known, and none is in a later generation."""

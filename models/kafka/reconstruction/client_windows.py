@@ -321,7 +321,7 @@ class ClientWindows:
             return
         openings = self._openings.setdefault(actor, [])
         if newest is not None and newest.members.keys() == {actor}:
-            newest.hear(action, openings)
+            newest.hear(action, openings, has_known_beginning=self._has_come_after(newest.joined.at))
         if len(openings) < OPENINGS_MAX:
             openings.append(action)
         if len(self._openings) > CLIENTS_MAX:

@@ -135,6 +135,16 @@ class Membership:
         others = [sign for sign in arrivals if sign.event.instance_id not in known or sign.event.member_id in self.peers]
         return others or arrivals
 
+    def without_replaced(
+        self, expired: Iterable[tuple[str, RequestSign]], arrivals: Iterable[RequestSign]
+    ) -> Iterator[tuple[str, RequestSign]]:
+        """Sessions that ran out, without those of replaced static members (KIP-345)."""
+        taken = {sign.event.instance_id: sign.at for sign in arrivals if sign.event.instance_id is not None}
+        for member, sign in expired:
+            taken_at = taken.get(self.peers[member].instance_id or "")
+            if taken_at is None or taken_at > sign.at:
+                yield member, sign
+
     def missing(self, accounted: Container[str], arrivals: Iterable[RequestSign]) -> list[str]:
         """Members that are not accounted for, and whose place none that came took."""
         taken = {sign.event.instance_id for sign in arrivals} - {None}

@@ -284,7 +284,8 @@ class RequestWindows:
             self.joined_at = self.calm_at = self.noticed = None
         stayed = set(roster)
         dropped = waited_to_deadline(arrivals, joined_at)
-        expired = self._expired(joined_at, STAMP_US)  # a phase ends as the last one awaited expires
+        ended = self._expired(joined_at, STAMP_US)  # a phase ends as the last one awaited expires
+        expired = self.members.without_replaced(ended, arrivals)
         silent = [(member, sign) for member, sign in expired if member not in stayed and not (dropped and sign.doubt_us)]
         yield from (implied_expiry(member, sign) for member, sign in silent)
         unused = [(member, sign) for member, sign in self.members.unused(joined_at) if member not in stayed]
@@ -487,10 +488,10 @@ class RequestWindows:
         if moved and former is not None and handled_at(event) < former.at:
             return  # one clock of the two is off
         self.broker, self.answered = broker, RequestSign(answered_at(event), line_of(event))
-        if not moved or former is None or self.generation is None or self._is_covered(former.at):
+        if not moved or former is None or self.generation is None:
             return
-        earliest = max(former.at, min(lost_at, handled_at(event)))
-        if (signs := [*self.members.gone.values(), *self.unheard.values()]) or self.noticed is not None:
+        earliest, signs = max(former.at, min(lost_at, handled_at(event))), [*self.members.gone.values(), *self.unheard.values()]
+        if (signs or self.noticed is not None) and not self._is_covered(former.at):
             yield from self._given_up(signs, RequestSign(earliest, former.event))
         self._taken_over(earliest, handled_at(event))
 

@@ -61,7 +61,7 @@ class LoggedJoinPhase:
         """
         until, following = self.window.open_until, self.following
         if until is None:
-            return following.began if self.window.outcome == "empty" and following is not None else FOREVER
+            return following.began if self.window.outcome in {"empty", "coordinator_lost"} and following is not None else FOREVER
         return until + STRAGGLER_US if self.window.outcome == "empty" else until
 
     @cached_property

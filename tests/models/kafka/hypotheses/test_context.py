@@ -65,6 +65,9 @@ def test_a_phase_ends_with_its_generation() -> None:
     assert context(outcome="empty").phase.end == JOINED + STRAGGLER_US
     assert context(joined=None).phase.end == ENDED
     assert context(joined=None, ended_at=None).phase.end == FOREVER
+    following = before(at=30 * SECOND)
+    for outcome, end in (("coordinator_lost", following.began), ("empty", following.began), ("open", FOREVER)):
+        assert context(joined=None, ended_at=None, outcome=outcome, following=following).phase.end == end
 
 
 @pytest.mark.parametrize(("at", "inside"), [(AFTER_PREVIOUS, False), (AFTER_PREVIOUS + 1, True), (PHASE, True), (PHASE + 1, False)])

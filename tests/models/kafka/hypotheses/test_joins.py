@@ -23,7 +23,7 @@ from models.kafka.hypotheses.joins import (
 from models.kafka.hypotheses.rejoins import FOLLOWUP_US, propose_rejoin
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
-from models.kafka.observations.roster import RosterMember
+from models.kafka.observations.roster import ClientLog, RosterMember
 from models.tolerances import CONNECT_DELAY_US, GROUP_MIN_SESSION_US, PHASE_OVERRUN_US, PROBING_US, STORE_TIMEOUT_US
 from models.units import US_PER_MS
 from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, by_request, context, started, taking
@@ -330,6 +330,36 @@ def test_who_joins_as_another_may_have_expired_did_not_surely_begin_it(
     rebalance = context(*actions, NEWCOMER, **SILENT | values)  # type: ignore[arg-type]
 
     assert (shares(propose_join(rebalance, NEWCOMER)) == of(weights.APPEARED_AND_SILENT)) is doubted
+
+
+OLD = {"witness": Witness.CLIENT, "outcome": "open", "joined": None, "ended_at": None, "generation_after": None, "last": ()}
+
+
+@pytest.mark.parametrize(
+    ("values", "actions", "doubted"),
+    [
+        ({}, [], True),
+        ({"outcome": "stable"}, [], False),
+        ({"leaves_logged": True}, [], False),
+        ({"witness": Witness.REQUEST}, [], False),
+        ({}, [by_client(K.REBALANCE_NOTICED, SECOND, "b")], False),
+        ({}, [by_client(K.STEP, -SECOND, "b")], True),
+        ({}, [by_client(K.STEP, SECOND, "c")], True),
+    ],
+    ids=["open", "answered", "leaves are logged", "by requests", "one heard of it", "one was alive before", "its own"],
+)
+def test_a_join_that_nobody_answers_may_find_an_empty_group(values: dict[str, object], actions: list[MemberAction], doubted: bool) -> None:
+    rebalance = context(*actions, NEWCOMER, **OLD | values)  # type: ignore[arg-type]
+
+    assert (shares(propose_join(rebalance, NEWCOMER)) == of(weights.JOINED_UNANSWERED)) is doubted
+
+
+def test_where_a_library_logs_leaves_a_join_that_nobody_answers_finds_who_did_not_leave() -> None:
+    rebalance = context(NEWCOMER, **OLD)  # type: ignore[arg-type]
+    for library, doubted in (("java", True), ("ruby_kafka", False)):
+        rebalance.roster.logs["a"] = ClientLog("a.log", library)
+
+        assert (shares(propose_join(rebalance, NEWCOMER)) == of(weights.JOINED_UNANSWERED)) is doubted, library
 
 
 LONG = {"joined": line("GenerationStarted", NOW + 10 * SECOND, node="1", generation=5), "first": ("a", "b", "d"), "tell_joins": {*"abcd"}}

@@ -16,7 +16,7 @@ from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothes
 from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, Ranking, find_trigger, rank, trigger_text
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, LATE_LOGGING_US, STAMP_US
-from models.tolerances import GROUP_MIN_SESSION_US
+from models.tolerances import GROUP_MIN_SESSION_US, STORE_TIMEOUT_US
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, by_request, context, started
 from tests.models.kafka.reconstruction.lines import line
 
@@ -609,6 +609,39 @@ def test_a_session_that_began_at_an_unknown_time_may_have_ended_before_a_request
     sure = weights.EXPIRED_SOMETIME.value
     assert found.get(Cause.SESSION_TIMEOUT, 0.0) == pytest.approx((expired_first or 0.0) * sure)
     assert found[Cause.MEMBER_JOIN] == pytest.approx((1 - (expired_first or 0.0)) * weights.JOIN_TOLD.value, rel=0.01)
+
+
+ASKED = by_client(K.REJOIN, -10 * SECOND, "b")
+LATE = -10 * SECOND + STORE_TIMEOUT_US
+
+
+def refused(at: int, who: str = "b", why: str = NOT_STORED) -> MemberAction:
+    return by_client(K.JOIN_FAILED, at, who, why=why)
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "doubted"),
+    [
+        ([ASKED, refused(LATE)], {}, True),
+        ([ASKED, refused(LATE - 1)], {}, False),
+        ([ASKED, refused(LATE, why="NOT_COORDINATOR")], {}, False),
+        ([ASKED, refused(LATE, "c")], {}, False),
+        ([by_client(K.REJOIN, -10 * SECOND), refused(LATE, "a")], {}, False),
+        ([ASKED, by_client(K.REJOIN, LATE - 9, "b"), refused(LATE)], {}, False),
+        ([ASKED, refused(LATE)], {"started": started(reason_id="new_member", reason_member_id="A")}, False),
+    ],
+    ids=["a commit timeout later", "too soon", "another error", "another's", "its own", "asked again", "told"],
+)
+def test_a_request_whose_write_was_not_confirmed_may_have_begun_it(
+    actions: list[MemberAction], values: dict[str, object], doubted: bool
+) -> None:
+    wish = by_client(K.WANTS_REJOIN, -9, why="cached metadata has changed")
+    asked = by_client(K.WANTS_REJOIN, -11 * SECOND, "b", why="subscription has changed")
+    told = {"witness": Witness.CLIENT, "clients": {"a", "b"}}
+    ranking = rank(context(asked, *actions, wish, by_client(K.REJOIN), **told | values))  # type: ignore[arg-type]
+
+    found = {each.cause: each.probability for each in ranking.hypotheses}
+    assert (found.get(Cause.SUBSCRIPTION_CHANGE, 0.0) >= weights.WRITTEN_LATE.value / 2) is doubted
 
 
 BACK = by_client(K.JOIN, SECOND, "b", member="B2")

@@ -42,6 +42,13 @@ def test_a_partition_below_the_highest_is_somebodys(of_a: tuple[str, ...], of_b:
     assert taking(gaps_in_assignment, context(*actions, **RANGE)) == (actions if gap else [])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("last", "gap"), [({}, False), ({"x": 0}, True)])
+def test_who_has_no_partition_at_all_leaves_them_to_others(last: dict[str, int], gap: bool) -> None:
+    rebalance = context(assigned("a"), assigned("b"), **RANGE, last_partitions=last)  # type: ignore[arg-type]
+
+    assert bool(taking(gaps_in_assignment, rebalance)) is gap
+
+
 @pytest.mark.parametrize(("last", "gap"), [({}, False), ({"x": 1}, False), ({"x": 2}, True), ({"y": 2}, False)])
 def test_a_partition_that_anybody_had_is_somebodys(last: dict[str, int], gap: bool) -> None:
     actions = [assigned("a", "x-0"), assigned("b", "x-1")]
@@ -80,13 +87,24 @@ HEARD = by_client(ActionKind.REBALANCE_NOTICED, 1, "b")
         ([HEARD, given_up("b", "x-2")], {}, True),
         ([given_up("b", "x-2")], {}, False),
         ([HEARD, given_up("b", "x-1")], {}, False),
-        ([HEARD, given_up("b")], {}, False),
+        ([HEARD, given_up("b")], {}, True),
+        ([given_up("a")], {}, True),
         ([HEARD, given_up("a", "x-0")], {}, False),
         ([HEARD, given_up("b", "x-2", at=0)], {}, False),
         ([HEARD, by_client(ActionKind.REJOIN, 2, "b"), given_up("b", "x-2", at=3)], {}, False),
         ([HEARD, given_up("b", "x-2")], {"assignors": {4: "cooperative-sticky"}}, False),
     ],
-    ids=["all", "unasked", "another", "nothing", "who did not hear", "before", "behind its request", "told otherwise"],
+    ids=[
+        "all",
+        "unasked",
+        "another",
+        "nothing",
+        "nothing as it first joins",
+        "who did not hear",
+        "before",
+        "behind its request",
+        "told otherwise",
+    ],
 )
 def test_who_gives_up_all_as_it_hears_of_a_rebalance_has_an_eager_assignor(
     actions: list[MemberAction], values: dict[str, object], gap: bool

@@ -50,6 +50,19 @@ def test_a_static_member_takes_the_place_of_its_former_self_only() -> None:
     assert membership.session_us == SESSION_US, "the longest that a request named"
 
 
+@pytest.mark.parametrize(
+    ("taken_at", "instance", "has_expired"),
+    [(-1, "i", False), (0, "i", False), (1, "i", True), (-1, "j", True), (-1, None, True)],
+    ids=["before", "as it ended", "behind it", "another", "a dynamic member"],
+)
+def test_a_static_member_that_was_replaced_does_not_expire(taken_at: int, instance: str | None, has_expired: bool) -> None:
+    expired = [("a", RequestSign(NOW + SESSION_US, HEARD))]
+    arrival = RequestSign(NOW + SESSION_US + taken_at, request("JoinGroup", NOW, member_id="b", instance_id=instance))
+
+    assert list(_joined("a", instance_id="i").without_replaced(expired, [arrival])) == (expired if has_expired else [])
+    assert list(_joined("a").without_replaced(expired, [arrival])) == expired
+
+
 def test_members_without_an_instance_replace_nobody() -> None:
     membership = _joined("a")
     membership.admit("b", request("JoinGroup", NOW, member_id="b"), NOW)

@@ -882,11 +882,16 @@ def test_an_answer_before_the_last_one_of_another_broker_moves_nothing(handled: 
     assert windows.broker == broker
 
 
-def test_a_move_that_the_coordinator_tells_or_without_a_generation_is_none() -> None:
+def test_a_move_that_the_coordinator_tells_begins_sessions_anew_and_is_not_told_again() -> None:
     windows = group("a")
     windows.covered_at = NOW
-    lines(windows, _answer(100, "b1"), _answer(900, "b2"))
-    assert (windows.broker, windows.joined_at) == ("b2", NOW)
+    lines(windows, _answer(100, "b1"), _answer(300, "b1"))
+    windows.members.gone = {"b": RequestSign(NOW + 200, HEARD)}
+    assert steps(windows, _answer(900, "b2")) == []
+    assert (windows.broker, windows.joined_at, windows.members.gone) == ("b2", NOW + 300, {})
+
+
+def test_a_move_without_a_generation_is_none() -> None:
     windows = RequestWindows(joined_at=NOW)
     lines(windows, leave(100, "a", connection="b1:1-b:1-1"), leave(900, "a", connection="b2:1-b:1-1"))
     assert (windows.broker, windows.joined_at) == ("b2", NOW)
