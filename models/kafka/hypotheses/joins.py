@@ -177,7 +177,6 @@ def back_after_silence(phase: LoggedJoinPhase, departures: DepartedMembers, trig
         for actor, arrival in departures.arrivals.by_actor.items()
         if actor in members.before.keys() - alive - departures.by_actor.keys()
         and not (departures.known.is_ambiguous(actor) or _is_the_same_member(phase, members, arrival))
-        and not arrival.instance_id  # a static one takes its former self's place
     ]
 
 
@@ -190,8 +189,12 @@ def _is_the_same_member(phase: LoggedJoinPhase, members: GenerationMembers, requ
 
 
 def _alive_until(phase: LoggedJoinPhase, until: int) -> set[str | None]:
-    """Members alive within the shortest session before a rebalance, or later."""
-    return {phase.actor(action) for action in phase.since(phase.start - GROUP_MIN_SESSION_US) if action.at <= until}
+    """Members alive within the shortest session before a rebalance, or later.
+
+    Who is closed may have sent its last heartbeat an interval before.
+    """
+    signs = (action for action in phase.since(phase.start - GROUP_MIN_SESSION_US) if action.kind is not ActionKind.CLOSE)
+    return {phase.actor(action) for action in signs if action.at <= until}
 
 
 def _unawaited(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:

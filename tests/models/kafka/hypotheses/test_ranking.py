@@ -654,7 +654,7 @@ BACK = by_client(K.JOIN, SECOND, "b", member="B2")
         ([BACK], {}, True),
         ([by_client(K.JOIN, SECOND, "b", member="")], {}, True),
         ([by_client(K.JOIN, SECOND, "b")], {"generations": {4: {"a": "A", "b": "B"}, 5: {"a": "A", "b": "B", "c": "C"}}}, False),
-        ([by_client(K.JOIN, SECOND, "b", member="B2", instance="i")], {}, False),
+        ([by_client(K.JOIN, SECOND, "b", member="B2", instance="i")], {}, True),
         ([by_client(K.STEP, -SECOND, "b"), BACK], {}, False),
         ([by_client(K.STEP, -GROUP_MIN_SESSION_US, "b"), BACK], {}, True),
         ([by_client(K.REBALANCE_NOTICED, 9, "b"), BACK], {}, False),
