@@ -190,7 +190,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
     trigger = find_trigger(context)
     if trigger is not None and _begins_amid(context, trigger):
         return start_not_seen(context), None
-    nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.phase.start
+    has_returned = trigger is not None and trigger.kind is ActionKind.REJOIN and not context.members.is_new(trigger)
+    nobody_before = trigger is None or has_returned or trigger.at > context.phase.start
     is_told = context.write.is_told_by_requests or (context.window.witness is Witness.CLIENT and context.write.was_given_up)
     if is_told or (nobody_before and context.write.has_failed_silently):
         return store_failed(context, None), None

@@ -611,6 +611,22 @@ def test_a_session_that_began_at_an_unknown_time_may_have_ended_before_a_request
     assert found[Cause.MEMBER_JOIN] == pytest.approx((1 - (expired_first or 0.0)) * weights.JOIN_TOLD.value, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("request_", "cause"),
+    [
+        (by_request(K.REJOIN, 0, "c"), Cause.MEMBER_JOIN),
+        (by_request(K.JOIN, 0, "c"), Cause.MEMBER_JOIN),
+        (by_request(K.REJOIN), Cause.ASSIGNMENT_STORE_FAILED),
+    ],
+    ids=["a new member by its id", "a new member", "an old one"],
+)
+def test_a_new_member_begins_a_rebalance_also_when_a_write_may_have_failed(request_: MemberAction, cause: Cause) -> None:
+    rebalance = context(request_, last=("a", "b", "c"), witness=Witness.REQUEST, has_requests=True)
+    rebalance.write.__dict__["was_given_up"] = True
+
+    assert rank(rebalance).best.cause is cause
+
+
 ASKED = by_client(K.REJOIN, -10 * SECOND, "b")
 LATE = -10 * SECOND + STORE_TIMEOUT_US
 
