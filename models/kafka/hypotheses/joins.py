@@ -193,7 +193,8 @@ def _alive_until(phase: LoggedJoinPhase, until: int) -> set[str | None]:
 
     Who is closed may have sent its last heartbeat an interval before.
     """
-    signs = (action for action in phase.since(phase.start - GROUP_MIN_SESSION_US) if action.kind is not ActionKind.CLOSE)
+    since = phase.start - GROUP_MIN_SESSION_US
+    signs = (action for action in phase.since(since) if action.kind is not ActionKind.CLOSE or action.at - HEARD_US > since)
     return {phase.actor(action) for action in signs if action.at <= until}
 
 
