@@ -173,7 +173,8 @@ class ClientWindows:
             elif action.kind in {ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED}:
                 self._synced(action, actor)
             elif action.kind is ActionKind.LOST_COORDINATOR:
-                self._given_up.update((actor, request) for request in self._refused(actor))
+                if (request := self._refused(actor)) is not None and len(self._given_up) < CLIENTS_MAX:
+                    self._given_up[actor] = request
                 self._in_touch.discard(actor)
                 self._cut_off.add(actor)
                 self._contacts.end(action, actor)
@@ -327,18 +328,17 @@ class ClientWindows:
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
-    def _refused(self, actor: str | None) -> list[MemberAction]:
-        """Forget and return a client's requests since it last joined.
+    def _refused(self, actor: str | None) -> MemberAction | None:
+        """Forget a client's requests since it last joined; return the last.
 
         It was refused and began nothing, or was lost with the coordinator.
         """
         sights = (sight for sight in (self._last, *self._waiting) if sight is not None and actor in sight.members)
         joined_at = max((sight.joined.at for sight in sights), default=-FOREVER)
         openings = self._openings.pop(actor, [])
-        kept = [action for action in openings if action.at <= joined_at or action.kind not in JOIN_REQUESTS]
-        if kept:
+        if kept := [action for action in openings if action.at <= joined_at or action.kind not in JOIN_REQUESTS]:
             self._openings[actor] = kept
-        return [action for action in openings if action not in kept]
+        return next((action for action in reversed(openings) if action.at > joined_at and action.kind in JOIN_REQUESTS), None)
 
     def _reaches_nobody(self, actor: str, newest: ClientSight) -> bool:
         """Whether a member, or all that tell, lost the coordinator."""
@@ -406,8 +406,7 @@ class ClientWindows:
             self._keep_openings(until)
 
     def _window(self, sight: ClientSight) -> Iterator[ClientWindow]:
-        is_logged_near = any(abs(at - sight.joined.at) <= NEAR_US for at in self._announced.values())
-        if sight.of_epoch or (sight.generation is None and is_logged_near):
+        if sight.of_epoch or (sight.generation is None and any(abs(at - sight.joined.at) <= NEAR_US for at in self._announced.values())):
             return
         last = self._last
         known = None if last is None or last.generation is None else last.generation + self._was_empty
@@ -496,4 +495,4 @@ class ClientWindows:
         self._given_up = {actor: request for actor, request in self._given_up.items() if request.at > after}
 
     def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
-        return bool(dated_actions(self._openings, JOIN_REQUESTS, at, until))
+        return any(action.kind in JOIN_REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
