@@ -403,6 +403,15 @@ def test_clients_with_openings_are_kept_up_to_a_limit(names: str, start: int, mo
     assert shown(all_windows(windows)) == [(3, "open", start, 9)]
 
 
+@pytest.mark.parametrize(("most", "began"), [(1, 9), (2, 2)], ids=["beyond the bound", "within it"])
+def test_requests_that_a_loss_ended_are_kept_of_so_many_clients(most: int, began: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_windows, "CLIENTS_MAX", most)
+    lost = [each for at, name in enumerate("ab", 1) for each in (act(K.JOIN, at, name), act(K.LOST_COORDINATOR, at, name))]
+    windows = feed(ClientWindows(), *lost, act(K.JOINED, 9, "b", 4))
+
+    assert shown(all_windows(windows)) == [(3, "open", began, 9)]
+
+
 # -- groups that went empty ----------------------------------------------------------------------------------------
 
 
