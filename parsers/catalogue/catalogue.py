@@ -149,7 +149,7 @@ class Catalogue:
         if not head:
             return None
         if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
-            return self._request(head)
+            return self.request(head)
         segment = self.loggers.segment(logger) if logger else ""
         match = self._read(head, segment, message, offsets_partitions)
         if match is None and end >= 0 and head.startswith(self._whole):
@@ -349,7 +349,8 @@ class Catalogue:
             block.add(stack, match.columns, match.fields)
         return match
 
-    def _request(self, head: str) -> Match | None:
+    def request(self, head: str) -> Match | None:
+        """The meaning of a line of the request log, None if it is not read."""
         request = self._requests.read(head)
         if request is None:
             return None

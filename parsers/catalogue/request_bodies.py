@@ -142,6 +142,11 @@ BODY_TYPES: dict[str, SlotType] = {
 }
 
 
+MAX_KEPT = 4096
+MAX_KEPT_CHARACTERS = 512
+"""Bounds of the bodies that are kept with their mappings."""
+
+
 class Bodies:
     """The text forms of requests and answers, by API and side."""
 
@@ -151,9 +156,24 @@ class Bodies:
             for side in ("request", "response"):
                 self._texts[entry["api"], side] = entry[side]
         self._templates: dict[tuple[str, str], list[Template]] = {}
+        self._recent: dict[tuple[str, str, str], dict[str, Any] | None] = {}
 
     def read(self, api: str, side: str, text: str) -> dict[str, Any] | None:
         """Parse a body to a mapping, None unless exactly one reading fits.
+
+        Most bodies, as those of heartbeats, are like earlier ones. The mapping must not be changed.
+        """
+        if len(text) > MAX_KEPT_CHARACTERS:
+            return self._parse(api, side, text)
+        key = (api, side, text)
+        if key not in self._recent:
+            if len(self._recent) >= MAX_KEPT:
+                self._recent.clear()
+            self._recent[key] = self._parse(api, side, text)
+        return self._recent[key]
+
+    def _parse(self, api: str, side: str, text: str) -> dict[str, Any] | None:
+        """Parse a body that was not seen lately.
 
         Forms with more fixed text come first, because forms with less would take it as part of an id.
         """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -25,7 +26,7 @@ from parsers.catalogue.request_epochs import (
     share_heartbeat,
     streams_heartbeat,
 )
-from parsers.catalogue.slots import INT32, NO, SPANS_MS, SlotType
+from parsers.catalogue.slots import INT32, INT64, NO, SPANS_MS, SlotType
 
 API_KEYS = {
     8: "OFFSET_COMMIT",
@@ -101,7 +102,8 @@ _TAIL = re.compile(
 )
 _NOT_A_GROUP = re.compile(r'(?:"keyType":|keyType=|coordinator_type=)[1-9]')
 _TIMES = ("total_ms", "request_queue_ms", "local_ms", "remote_ms", "throttle_ms", "response_queue_ms", "send_ms")
-_JSON_TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")
+_NAMES_IN_JSON = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")
+_TIMES_IN_JSON = tuple(zip(_TIMES, _NAMES_IN_JSON, strict=True))
 _CONNECTION = re.compile(r"(?P<here>\S*):\d{1,5}-(?P<there>\S*):\d{1,5}-\d+(?:-\d+)?")
 
 RequestFields = tuple[str, dict[str, Any]]
@@ -174,7 +176,8 @@ class Requests:
         }
         if not is_received:
             values["connection"] = line.get("connection")
-            values.update((name, line.get(source)) for name, source in zip(_TIMES, _JSON_TIMES, strict=True))
+            for name, source in _TIMES_IN_JSON:
+                values[name] = line.get(source)
         return understand(api, request, response or {}, values, is_received)
 
     # -- text ----------------------------------------------------------------------------------------------
@@ -210,7 +213,9 @@ class Requests:
         if tail is None:
             return None
         values["connection"] = tail[1]
-        values.update((name, float(number)) for name, number in zip(_TIMES, tail.groups()[1:], strict=True) if number is not None)
+        for name, number in zip(_TIMES, tail.groups()[1:], strict=True):
+            if number is not None:
+                values[name] = float(number)
         split = head.find(",response:", body, begin)
         if split >= 0 and head.find(",response:", split + 1, begin) >= 0:
             return None
@@ -381,27 +386,36 @@ _NUMBERS = frozenset(
     {"generation", "response_generation", "member_epoch", "response_epoch", "error_code", "api_version", "correlation_id"}
     | {"session_timeout_ms", "rebalance_timeout_ms", "partition", "deliveries", "topology_epoch"}
 )
-_OFFSETS = range(1 << 63)
-_DURATIONS = frozenset(_TIMES)
 _LISTS = frozenset({"protocols", "topics", "members", "assigned_members", "groups"})
+_LIMITS = {
+    **dict.fromkeys(_NUMBERS, ((int,), INT32[0], INT32[-1])),
+    **dict.fromkeys(_TIMES, ((int, float), 0, SPANS_MS.stop)),
+    "offset": ((int,), 0, INT64[-1]),
+}
+"""Types, least and largest value of each number."""
 
 
-def _of_its_type(name: str, value: Any) -> bool:
-    """Whether the protocol allows the value.
+def _merged(*parts: dict[str, Any]) -> dict[str, Any] | None:
+    """All fields with a value; None if the protocol does not allow one.
 
     JSON from another source may contain anything.
     """
-    if value is None or name == "by_leader":
-        return True
-    if name in _NUMBERS:
-        return type(value) is int and value in INT32
-    if name == "offset":
-        return type(value) is int and value in _OFFSETS
-    if name in _DURATIONS:
-        return type(value) in {int, float} and 0 <= value <= SPANS_MS.stop
-    if name in _LISTS:
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return isinstance(value, str)
+    merged = {}
+    for part in parts:
+        for name, value in part.items():
+            if value is None:
+                continue
+            if name in _LIMITS:
+                kinds, least, largest = _LIMITS[name]
+                if type(value) not in kinds or not least <= value <= largest:
+                    return None
+            elif name in _LISTS:
+                if type(value) is not list or not all(isinstance(item, str) for item in value):
+                    return None
+            elif type(value) is not str and name != "by_leader":
+                return None
+            merged[name] = value
+    return merged
 
 
 def understand(api: str, request: Body, response: Body, values: dict[str, Any], is_received: bool) -> RequestFields | None:
@@ -414,19 +428,23 @@ def understand(api: str, request: Body, response: Body, values: dict[str, Any], 
         read = reader(request, response)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return None  # JSON of another shape, not printed by a broker
-    if read is None:
+    merged = None if read is None else _merged(values, read)
+    if merged is None:
         return None
-    if not all(_of_its_type(name, value) for part in (values, read) for name, value in part.items()):
-        return None
-    code = read.get("error_code")
+    code = merged.get("error_code")
     if code:
-        read["error"] = ERRORS.get(code, f"ERROR_{code}")
-    connection = values.get("connection")
-    where = _CONNECTION.fullmatch(connection) if isinstance(connection, str) else None
-    if where is not None:
-        values["client_host"] = where["there"]
-    merged = {name: value for name, value in {**values, **read}.items() if value is not None}
+        merged["error"] = ERRORS.get(code, f"ERROR_{code}")
+    connection = merged.get("connection")
+    if connection is not None and (host := _host_in(connection)) is not None:
+        merged["client_host"] = host
     if is_received:
         merged = {name: value for name, value in merged.items() if name in _RECEIVED_FIELDS}
         return "kafka.request.received", {**merged, "api": api}
     return message_id, merged
+
+
+@lru_cache(maxsize=1024)
+def _host_in(connection: str) -> str | None:
+    """The client's host in the name of a connection."""
+    where = _CONNECTION.fullmatch(connection)
+    return where["there"] if where is not None else None

@@ -152,7 +152,7 @@ class Template:
         """Slots of a line with only one position for the fixed words, else None."""
         head, tail = self.literals[0], self.literals[-1]
         begin, end = start + len(head), len(text) - len(tail)
-        if not text.startswith(head, start) or not text.endswith(tail) or begin > end:
+        if self.mark not in text or not text.startswith(head, start) or not text.endswith(tail) or begin > end:
             return None
         middles = self.literals[1:-1]
         first = self._leftmost(text, middles, begin, end)

@@ -18,6 +18,7 @@ from parsers.formats.layouts import HEADER_BYTES, LOGFMT, MESSAGES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, failure_reason
 from parsers.records.record_matching import MAX_FOLDS
+from parsers.records.request_records import RequestRecords
 from parsers.records.scalar_reader import RecordReader
 from parsers.records.vector_headers import Candidates, HeaderColumns, MessagePrefixes, may_be_known, ordinary_records, tails
 from parsers.records.vector_messages import MessageValues, QuickReader
@@ -118,9 +119,9 @@ def read_records(units: RecordSpans, records: RecordReader, prefilter: Prefilter
     starts, ends = units.starts, units.ends
     long = ends - starts > limit
     if records.context.format.layout_name == FAST_LAYOUT and not records.context.format.shape:
-        taken, left = _read_vectorised(units, starts, ends, long, records, prefilter)
+        taken, requests, left = _read_vectorised(units, starts, ends, long, records, prefilter)
     else:
-        taken, left = [], _searched(units, starts, ends, records, prefilter) | long
+        taken, requests, left = [], None, _searched(units, starts, ends, records, prefilter) | long
     left |= _match_after_unwrapping(units, left, prefilter)
     if records.context.format.shape:
         left |= _opened(units, starts, left, records)
@@ -131,6 +132,8 @@ def read_records(units: RecordSpans, records: RecordReader, prefilter: Prefilter
         while ahead < len(taken) and taken[ahead][0] < unit:
             records.end_runs_of(taken[ahead][1])
             ahead += 1
+        if requests is not None and unit in requests and requests.keep(unit, records):
+            continue
         place = units.place(unit, limit)
         start, line = int(starts[unit]), int(units.first[unit])
         raw = bytes(data[start : min(int(ends[unit]), start + limit)])
@@ -214,15 +217,16 @@ def _match_after_unwrapping(units: RecordSpans, left: Flags, prefilter: Prefilte
 
 def _read_vectorised(
     units: RecordSpans, starts: Ints, ends: Ints, long: Flags, records: RecordReader, prefilter: Prefilter
-) -> tuple[list[tuple[int, str | None]], Flags]:
+) -> tuple[list[tuple[int, str | None]], RequestRecords | None, Flags]:
     """Read the ordinary records in Kafka's own layout as columns.
 
-    Returns the records that were read, each with its group, and flags of the remaining ones.
+    Returns the records that were read, each with its group, those of requests, which are still to keep, and flags of
+    all but the first.
     """
     lines = units.lines
     data = memoryview(lines.data)
     codes = tails().codes(data, starts, lines.end[units.first])
-    named, watched = _named(records.catalogue)
+    named, watched, asked = _named(records.catalogue)
     wanted = watched[codes]
     # For loggers with unknown lines that are not counted, only records with the beginning of a known message can match.
     other = np.flatnonzero(~wanted)
@@ -231,6 +235,9 @@ def _read_vectorised(
     wanted[other[known]] = True
     other = other[~known]
     wanted[other] = _hits(data, starts[other], ends[other], prefilter)
+    is_asked = asked[codes] & ~long
+    requests_at = np.flatnonzero(wanted & is_asked)  # most are of other APIs
+    wanted[requests_at] = _hits(data, starts[requests_at], ends[requests_at], prefilter)
     left = wanted | long
     ordinary = wanted & ~long & (units.after - units.first == 1)
     ordinary &= ~np.isin(units.first, list(units.orphans))  # some may belong to the next chunk
@@ -244,14 +251,15 @@ def _read_vectorised(
         failure_reason(problem)
         columns = None
     taken: list[tuple[int, str | None]] = []
+    requests: RequestRecords | None = None
     if columns is not None:
-        read, groups = columns
+        read, groups, requests = columns
         left[read] = False
         # only open runs need the records in between
         taken = [] if records.folder is None else list(zip(read.tolist(), groups.to_pylist(), strict=True))
-    unsure = np.flatnonzero(left & named[codes] & ~long)
+    unsure = np.flatnonzero(left & named[codes] & ~long & ~is_asked)
     left[unsure] = _hits(data, starts[unsure], ends[unsure], prefilter)
-    return taken, left
+    return taken, requests, left
 
 
 def _columns(message_values: Sequence[MessageValues], order: Ints) -> dict[str, pa.Array]:
@@ -293,11 +301,13 @@ def _ordered(parts: Sequence[Sequence[Any]], counts: Sequence[int], order: Ints,
     return made.take(numbers(places[order], known=given[order]))
 
 
-def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
-    """Flags of known loggers: named by the catalogue, and counted if unknown."""
+def _named(catalogue: Catalogue) -> tuple[Flags, Flags, Flags]:
+    """Flags of known loggers: named by the catalogue, counted if unknown, and of requests."""
     loggers = [suffix.logger for suffix in tails().known]
+    of_requests = {segment for message in catalogue.messages.values() if message.witness == "request" for segment in message.loggers}
     named = np.array([catalogue.loggers.names(logger) for logger in loggers], dtype=bool)
-    return named, np.array([catalogue.group_loggers.concerns(logger) for logger in loggers], dtype=bool)
+    counted = np.array([catalogue.group_loggers.concerns(logger) for logger in loggers], dtype=bool)
+    return named, counted, np.array([catalogue.loggers.segment(logger) in of_requests for logger in loggers], dtype=bool)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
@@ -314,20 +324,22 @@ def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> F
     return flags_by_record
 
 
-def _read_messages(units: RecordSpans, candidates: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
+def _read_messages(units: RecordSpans, candidates: Candidates, records: RecordReader) -> tuple[Ints, pa.Array, RequestRecords]:
     """Read messages with a quick form into a batch.
 
-    Returns their records and the group of each.
+    Returns their records and the group of each, and the records of requests, which are not in the batch.
     """
     catalogue = records.catalogue
     known = tails().known
     loggers = {code: known[code].logger for code in np.unique(candidates.tail).tolist()}
     segments = np.array([catalogue.loggers.segment(loggers[code]) if code in loggers else "" for code in range(len(known))], dtype=object)
     reader = QuickReader(catalogue)
-    reader.read(candidates.messages, segments[candidates.tail].tolist())
+    others = reader.read(candidates.messages, segments[candidates.tail].tolist())
+    names = [loggers.get(code) for code in range(len(known))]
+    requests = RequestRecords(candidates, others, units.lines, units.first, names)
     meant = [wording for wording in reader.values_by_wording() if wording.rows]
     if not meant:
-        return np.zeros(0, dtype=np.int64), strings([])
+        return np.zeros(0, dtype=np.int64), strings([]), requests
     rows = np.concatenate([np.array(wording.rows, dtype=np.int64) for wording in meant])
     order = np.argsort(rows)
     picked = rows[order]
@@ -347,7 +359,7 @@ def _read_messages(units: RecordSpans, candidates: Candidates, records: RecordRe
         "file_time_max_at": pa.nulls(count, TIME),
         "ambiguous_time": flags(candidates.odd[picked]),
         "level": picked_names(HeaderColumns.levels(), candidates.level[picked]),
-        "logger": picked_names([loggers.get(code) for code in range(len(known))], candidates.tail[picked]),
+        "logger": picked_names(names, candidates.tail[picked]),
         "thread": pa.nulls(count, pa.string()),
         "text": candidates.text if count == len(candidates.text) else candidates.text.take(numbers(picked)),
         "truncated": flags(np.zeros(count, dtype=bool)),
@@ -356,4 +368,4 @@ def _read_messages(units: RecordSpans, candidates: Candidates, records: RecordRe
     records.add_batch(
         pa.RecordBatch.from_arrays([values[field.name] for field in EVENT_SCHEMA], schema=EVENT_SCHEMA), int((stop - offset - shared).sum())
     )
-    return unit, values["group"]
+    return unit, values["group"], requests

@@ -7,6 +7,7 @@ credential.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from parsers.arrow_arrays import flags, strings
-from parsers.formats.lines import Flags
+from parsers.formats.lines import Buffer, Flags
 from parsers.records.row_builders import canonical_json
 
 MASK = "[masked]"
@@ -96,16 +97,22 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}", MASK),
     (r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^-]|\n)*", r"\1" + MASK),
 )
-_SIGNS = (
-    *("passw", "passp", "passphrase", "secret", "authorization", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox", "eyj"),
-    *(f"{word}{mark}key" for word in ("access", "private", "api", "account") for mark in (".", "-", "_", "")),
-    *(f"{word}{mark}token" for word in ("auth", "access", "refresh", "bearer", "session", "security") for mark in (".", "-", "_", "")),
-    *(f"{word}{mark}" for word in ("token", ".pass", "_pass", "-pass") for mark in ("=", ":", '"', "'", " ", "\t", "\\", "->", ">")),
-    *(f"{mark}sig=" for mark in "?&"),
-    *(f"{mark}sk=" for mark in " ,;?&({"),
-    *("loginmodule", "://", "-----begin", "pwd", "user.info", "user_info", "user-info"),
+SIGNS = (
+    *("passw", "passp", "secret", "authorization", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox", "eyj", "token", "pwd"),
+    *(f"{word}{mark}key" for word in ("access", "private", "account") for mark in (".", "-", "_", "")),
+    *(".pass", "_pass", "-pass", "?sig=", "&sig=", *(f"{mark}sk=" for mark in " ,;?&({")),
+    *("loginmodule", "://", "-----begin", "user.info", "user_info", "user-info"),
 )
-"""Words, in lower case, that occur in every match of a pattern."""
+"""Words, in lower case, one of which occurs in every match of a pattern.
+
+With those of keys at most 64: more are searched byte by byte, which takes ten times as long.
+"""
+KEY_SIGNS = tuple(f"api{mark}key" for mark in (".", "-", "_", ""))
+"""The signs of keys. Each JSON line of a request log has one, with a small number behind it."""
+_KEY_VALUE = re.compile(rb"""(?i)["']?\s*(?:[=:]|->)\s*\\?["']?[a-z_-]*[0-9][0-9a-z._~+/=-]{7}""")
+"""What follows such a name in a match of `_API_KEY`."""
+_LOWER = 0x20
+"""Bit that small letters have; digits and most marks have it, too."""
 
 _TEXTS, _FIELDS = ("text", "template"), "fields"
 
@@ -117,7 +124,7 @@ def mask_credentials(batch: pa.RecordBatch) -> pa.RecordBatch:
         if place < 0 or not batch.num_rows:
             continue
         column = batch.column(place)
-        suspicious = _suspicious(column)
+        suspicious = _suspicious(column, is_json=name == _FIELDS)
         if suspicious.any():
             rows = flags(suspicious)
             changed = pc.replace_with_mask(column, rows, mask_column(column.filter(rows)))
@@ -128,14 +135,20 @@ def mask_credentials(batch: pa.RecordBatch) -> pa.RecordBatch:
 @lru_cache(1)
 def _signs() -> BytesAhoCorasick:
     # With leftmost-first matching, a few words are searched many bytes at a time.
-    return BytesAhoCorasick([sign.encode() for sign in _SIGNS], matchkind=MatchKind.LeftmostFirst)
+    words = [bytes(byte | _LOWER for byte in sign.encode()) for sign in (*SIGNS, *KEY_SIGNS)]
+    return BytesAhoCorasick(words, matchkind=MatchKind.LeftmostFirst)
 
 
-def _suspicious(column: pa.Array) -> Flags:
-    """Flag texts in which the much slower patterns may match."""
+def _suspicious(column: pa.Array, *, is_json: bool) -> Flags:
+    """Flag texts in which the much slower patterns may match.
+
+    In JSON the name of a key and its value may be escaped in many ways.
+    """
     suspicious = np.zeros(len(column), dtype=bool)
     _, offsets, data = column.buffers()
-    hits = _signs().find_matches_as_indexes(data.to_pybytes().lower()) if data is not None and len(column) else []
+    hits = _places_of_signs(data) if data is not None and len(column) else []
+    if not is_json:
+        hits = [hit for hit in hits if hit[0] < len(SIGNS) or _KEY_VALUE.match(memoryview(data), hit[2]) is not None]
     if hits:
         ends = np.frombuffer(offsets, dtype=np.int32)[column.offset + 1 :][: len(column)]
         # A word found across the end of a text may hide one in the next.
@@ -143,6 +156,11 @@ def _suspicious(column: pa.Array) -> Flags:
         rows = np.searchsorted(ends, places, side="right")
         suspicious[rows[rows < len(column)]] = True
     return suspicious
+
+
+def _places_of_signs(data: Buffer | pa.Buffer) -> list[tuple[int, int, int]]:
+    """Signs with start and end."""
+    return _signs().find_matches_as_indexes((np.frombuffer(data, dtype=np.uint8) | np.uint8(_LOWER)).data)
 
 
 def mask(texts: Sequence[str]) -> list[str]:
@@ -171,7 +189,7 @@ def _fields_masked(column: pa.Array) -> pa.Array:
 
 
 def _has_sign(text: str) -> bool:
-    return bool(_signs().find_matches_as_indexes(text.lower().encode()))
+    return bool(_places_of_signs(text.encode()))
 
 
 def _texts_of(value: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from parsers.reading.reader import ReadOptions, find_files, read_file
-from parsers.redaction.secrets import MASK, PATTERNS, mask, mask_credentials
+from parsers.redaction.secrets import KEY_SIGNS, MASK, PATTERNS, SIGNS, mask, mask_credentials
 
 SECRET = "Zq9xTr0ub4dor"  # noqa: S105 - made up
 NAMES = [
@@ -189,6 +189,25 @@ def test_texts_of_a_batch_are_masked_as_each_alone(begin: int) -> None:
     batch = pa.RecordBatch.from_pydict({"text": texts}).slice(begin)
     assert mask_credentials(batch)["text"].to_pylist() == [text and masked(text) for text in texts[begin:]]
     assert mask_credentials(batch.slice(0, 5 - begin))["text"].to_pylist() == [text and masked(text) for text in texts[begin:5]]
+
+
+@pytest.mark.parametrize("name", ["api_key", "api-key", "apiKey", "api.key"])
+def test_fields_with_escaped_names_of_keys_are_masked(name: str) -> None:
+    inner = json.dumps({name: "abc1234567890"})
+    batch = pa.RecordBatch.from_pydict({"fields": [json.dumps({"told": inner}), json.dumps({"told": json.dumps(inner)})]})
+    assert "abc1234567890" not in mask_credentials(batch)["fields"][0].as_py()
+
+
+def test_small_numbers_of_request_kinds_need_no_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each JSON line of a request log names the key of its API."""
+    monkeypatch.setattr(pc, "replace_substring_regex", None)
+    texts = ['{"requestHeader":{"requestApiKey":12,"requestApiVersion":4}}'] * 3
+    assert mask_credentials(pa.RecordBatch.from_pydict({"text": texts}))["text"].to_pylist() == texts
+
+
+def test_signs_are_few_enough_to_be_searched_together() -> None:
+    """The search of many bytes at a time takes 64 words at most."""
+    assert len({*SIGNS, *KEY_SIGNS}) <= 64
 
 
 def test_nothing_of_a_file_shows_its_credentials(tmp_path: Path) -> None:
