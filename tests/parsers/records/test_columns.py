@@ -97,7 +97,8 @@ MESSAGES = (
     '"requestApiKeyName":"FETCH"}},"request":{{"groupId":"HEARTBEAT"}},"response":{{}}}}',
     'Completed request:{{"isForwarded":false,"requestHeader":{{"requestApiKey":12,"re',
     "Completed request:RequestHeader(apiKey=HEARTBEAT, apiVersion=1, clientId={id}, correlationId=48969) -- {{group_id=orders,"
-    "generation_id=30,member_id={member}}},response:{{throttle_time_ms=0,error_code=0}} from connection 10.0.0.3:9092-10.0.1.1:40000-1;totalTime:0.400,"
+    "generation_id=30,member_id={member}}},response:{{throttle_time_ms=0,error_code=0}} "
+    "from connection 10.0.0.3:9092-10.0.1.1:40000-1;totalTime:0.400,"
     "requestQueueTime:0.1,localTime:0.2,remoteTime:0.000,throttleTime:0.0,responseQueueTime:0.05,sendTime:0.05,securityProtocol:PLAINTEXT,"
     "principal:User:ANONYMOUS,listener:PLAINTEXT",
     "Processor 1 received request: RequestHeader(apiKey=HEARTBEAT, apiVersion=1, clientId=c [2026-11-21 09:07:55,040] INFO {id}",
