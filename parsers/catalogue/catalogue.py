@@ -350,7 +350,10 @@ class Catalogue:
         return match
 
     def request(self, head: str) -> Match | None:
-        """The meaning of a line of the request log, None if it is not read."""
+        """The meaning of a line of the request log.
+
+        None if it is not read.
+        """
         request = self._requests.read(head)
         if request is None:
             return None

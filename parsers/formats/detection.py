@@ -10,7 +10,7 @@ from typing import Protocol
 
 from parsers.formats.envelopes import RECORD, likely_wrappers, wrapper_named
 from parsers.formats.layout_votes import Vote, vote
-from parsers.formats.layouts import MESSAGES, AnyLayout, begins_record, layout_named
+from parsers.formats.layouts import JSON, MESSAGES, AnyLayout, begins_record, layout_named
 from parsers.formats.pages import Unwrapped, Wrapper
 
 NO_HEADER = "no header"
@@ -146,7 +146,7 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
     """
     best = vote(line.decode("utf-8", "replace") for line in lines)
     names: tuple[str, ...] = ()
-    plain = best.layout is None or best.layout.name != "json"
+    plain = best.layout is None or best.layout.name != JSON
     if plain and (depth >= _MAX_ENVELOPES or (best.headers > _ENOUGH * len(lines) and best.is_sure)):
         return names, best
     for name in likely_wrappers(lines):

@@ -16,21 +16,17 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
 import orjson
 
 from parsers.formats.json_documents import (
-    closes_object,
     field_of,
     first_value,
     item_marks,
     json_document,
     lifted,
-    opens_object,
     text_of_key,
 )
 from parsers.formats.layouts import load_yaml
-from parsers.formats.lines import Lines
 from parsers.formats.pages import PAGES, Unwrapped, Wrapper, to_utf8
 from parsers.formats.tails import tail_named
 
@@ -52,6 +48,11 @@ class RegexWrapper:
     regex: re.Pattern[bytes]
     partial_mark: bytes
     samples: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def form(self) -> re.Pattern[bytes]:
+        """The form of most lines."""
+        return self.regex
 
     def peel(self, line: bytes) -> Unwrapped | None:
         """The line inside, as for all wrappers."""
@@ -84,6 +85,11 @@ class JsonWrapper:
     name: str
     path: str
     ends_line: bool
+
+    @property
+    def form(self) -> re.Pattern[bytes] | None:
+        """The form of documents whose line needs no decoding, if it is known."""
+        return _document_forms().get(self.path)
 
     def peel(self, line: bytes) -> Unwrapped | None:
         document = json_document(line)
@@ -225,6 +231,12 @@ def regex_wrappers() -> tuple[RegexWrapper, ...]:
     )
 
 
+@lru_cache(maxsize=1)
+def _document_forms() -> dict[str, re.Pattern[bytes]]:
+    """Forms of documents by the field with their line."""
+    return {entry["line"]: re.compile(entry["regex"].encode()) for entry in _data()["json"]["forms"]}
+
+
 @lru_cache(maxsize=64)
 def wrapper_named(name: str) -> Wrapper:
     """Return the wrapper with this name."""
@@ -338,138 +350,3 @@ def _csv_candidates(header: bytes) -> Iterable[str]:
                 yield f"csv:{mark}:{names.index(name)}:{stamp}"
         if len(names) > 1 and not set(names).isdisjoint(envelope_fields("csv", "line")):
             yield f"row:{mark}:{'|'.join(columns)}"
-
-
-class _Taker:
-    """Collects the inner lines of a chunk, with their positions in the file."""
-
-    def __init__(self, outer: Lines) -> None:
-        self._outer = outer
-        self._texts: list[bytes] = []
-        self._places: list[tuple[int, int]] = []  # first and last outer line
-        self._stamps: list[bytes | None] = []
-
-    def take(self, first: int, last: int, text: bytes, stamp: bytes | None, *, is_spread: bool) -> None:
-        """Add the text of one envelope.
-
-        With `is_spread` its lines are separate lines of the file.
-        """
-        parts = text.split(b"\n")
-        for at, part in enumerate(parts):
-            if is_spread:
-                begin = min(first + at, last)
-                self._places.append((begin, last if at == len(parts) - 1 else begin))
-            else:
-                self._places.append((first, last))
-            self._texts.append(part.removesuffix(b"\r"))
-            self._stamps.append(stamp)
-
-    def lines(self, used: int) -> Lines:
-        outer = self._outer
-        lengths = np.array([len(text) + 1 for text in self._texts], dtype=np.int64)
-        stops = np.cumsum(lengths)
-        first = np.array([place[0] for place in self._places], dtype=np.int64)
-        last = np.array([place[1] for place in self._places], dtype=np.int64)
-        return Lines(
-            data=b"\n".join([*self._texts, b""]),
-            start=stops - lengths,
-            end=stops - 1,
-            offset=outer.offset[first],
-            stop=outer.stop[last],
-            number=outer.number[first],
-            next_number=outer.next_number if used == len(outer) else int(outer.number[used]),
-            open_end=outer.open_end and used == len(outer),
-            stamps=self._stamps,
-        )
-
-
-def without_envelopes(outer: Lines, names: Sequence[str], limit: int, *, is_final: bool) -> Lines:
-    """Remove the envelopes.
-
-    An envelope longer than `limit` stays, because it may be incomplete. Without `is_final`, lines at the end that may
-    continue in the next chunk are omitted.
-    """
-    wrappers = [wrapper_named(name) for name in names]
-    taker = _Taker(outer)
-    rows = _rows(wrappers[0], outer, limit)
-    used = line = 0
-    while line < len(outer):
-        last = rows.end(line) if rows is not None else line
-        if last is None:
-            if not is_final and int(outer.stop[-1] - outer.offset[line]) <= limit:
-                break
-            last = line
-        text = bytes(outer.data[outer.start[line] : outer.end[last]])
-        peeled = _peel(text, wrappers, limit)
-        pieces = [peeled.line]
-        stamp = peeled.stamp
-        while peeled.is_partial and last + 1 < len(outer) and sum(map(len, pieces)) <= limit:
-            last += 1
-            peeled = _peel(outer.text(last), wrappers, limit)
-            pieces.append(peeled.line)
-        if peeled.is_partial and not is_final and sum(map(len, pieces)) <= limit:
-            break
-        taker.take(line, last, b"".join(pieces), stamp, is_spread=isinstance(rows, _Rows))
-        line = used = last + 1
-    return taker.lines(used)
-
-
-def _rows(wrapper: Wrapper, lines: Lines, limit: int) -> _Rows | _Objects | None:
-    """Key of the lines that belong to one envelope."""
-    if isinstance(wrapper, CsvWrapper):
-        return _Rows(lines, limit)
-    return _Objects(lines, limit, wrapper.blanks) if isinstance(wrapper, ObjectWrapper) else None
-
-
-def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Unwrapped:
-    stamp: bytes | None = None
-    partial = False
-    for wrapper in wrappers:
-        if len(text) > limit and isinstance(wrapper, JsonWrapper | CsvWrapper | ObjectWrapper):
-            break
-        peeled = wrapper.peel(text)
-        if peeled is None:
-            continue
-        text, stamp, partial = peeled.line, peeled.stamp or stamp, partial or peeled.is_partial
-    return Unwrapped(text, stamp, partial)
-
-
-class _Rows:
-    """Ends of table rows.
-
-    Quotes come in pairs, so a row ends with the first line that makes their number even.
-    """
-
-    def __init__(self, lines: Lines, limit: int) -> None:
-        self._lines, self._limit = lines, limit
-        counts = np.array([lines.text(line).count(b'"') for line in range(len(lines))], dtype=np.int64)
-        self._odd = np.cumsum(counts) % 2
-        self._where = (np.flatnonzero(self._odd == 0), np.flatnonzero(self._odd == 1))
-
-    def end(self, line: int) -> int | None:
-        before = int(self._odd[line - 1]) if line else 0
-        where = self._where[before]
-        at = int(np.searchsorted(where, line))
-        if at == len(where):
-            return None
-        last = int(where[at])
-        return last if self._lines.stop[last] - self._lines.offset[line] <= self._limit else line
-
-
-class _Objects:
-    """Ends of the objects of an indented document."""
-
-    def __init__(self, lines: Lines, limit: int, blanks: bytes) -> None:
-        self._lines, self._limit, self._blanks = lines, limit, blanks
-
-    def end(self, line: int) -> int | None:
-        """The last line of the object that begins here, or this line."""
-        lines = self._lines
-        if not opens_object(lines.text(line), self._blanks):
-            return line
-        for last in range(line + 1, len(lines)):
-            if lines.stop[last] - lines.offset[line] > self._limit:
-                return line
-            if closes_object(lines.text(last), self._blanks):
-                return last
-        return None

@@ -357,8 +357,9 @@ def _unshaped() -> re.Pattern[str]:
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", head) for head in heads), re.ASCII)
 
 
+JSON = "json"
 LOGFMT = "logfmt"
-DOCUMENTS = frozenset({"json", LOGFMT})
+DOCUMENTS = frozenset({JSON, LOGFMT})
 """Layouts whose records are documents of keys and values."""
 
 MESSAGES = "messages"
@@ -384,7 +385,7 @@ class JsonLayout:
     structured: tuple[Structure, ...] = field(repr=False, default=())
     samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
     product: str = "common"
-    pattern: str = "json"
+    pattern: str = JSON
     head: re.Pattern[str] = re.compile(r"[\[,\s]*\{")
     date: DateFormat | None = None
     time_at: int | None = None
@@ -417,7 +418,7 @@ class JsonLayout:
 
     def _first(self, document: dict[str, Any], part: str) -> Any:
         for name in self.names[part]:
-            value = field_of(document, name)
+            value = document[name] if name in document else field_of(document, name) if "." in name else None
             if value is not None and (part != "message" or isinstance(value, str)):
                 return value
         return None
@@ -484,7 +485,7 @@ def json_layout() -> JsonLayout:
     """
     data = load_yaml(files("parsers.formats").joinpath("data", "json_records.yaml").read_text(encoding="utf-8"))
     names = {name: data[name] for name in data if name not in ("structured", "samples")}
-    return JsonLayout("json", names, tuple(map(Structure.from_entry, data["structured"])), tuple(data["samples"]))
+    return JsonLayout(JSON, names, tuple(map(Structure.from_entry, data["structured"])), tuple(data["samples"]))
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from parsers.formats.layouts import HEADER_BYTES, AnyLayout, begins_record
+from parsers.formats.layouts import HEADER_BYTES, JSON, AnyLayout, begins_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,7 @@ Buffer = bytes | bytearray | memoryview
 
 _NEWLINE = 10
 _RETURN = 13
+_BRACE = ord("{")
 _UNITS = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "utf-32-be": ">u4"}
 # A hole of at least this many zero bytes is separate; a shorter one belongs to the adjacent record.
 ZERO_RUN_BYTES = 1 << 16
@@ -263,7 +264,14 @@ def record_starts(lines: Lines, layout: AnyLayout) -> Flags:
     result depends on that line alone, so it is the same for every split into chunks.
     """
     if layout.time_at is None:
-        return np.fromiter((_begins(lines.text(line), layout) for line in range(len(lines))), dtype=bool, count=len(lines))
+        flags = np.zeros(len(lines), dtype=bool)
+        if layout.name == JSON and len(lines):
+            flags |= (np.frombuffer(lines.data, dtype=np.uint8)[np.minimum(lines.start, len(lines.data) - 1)] == _BRACE) & (
+                lines.end > lines.start
+            )
+        for line in np.flatnonzero(~flags).tolist():
+            flags[line] = _begins(lines.text(line), layout)
+        return flags
     flags = iso_at(lines.data, lines.start + layout.time_at, lines.end)
     values = np.frombuffer(lines.data, dtype=np.uint8)
     for at, byte in enumerate(layout.pattern[: layout.time_at].encode()):

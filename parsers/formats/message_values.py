@@ -40,41 +40,51 @@ class Structure:
     begins: re.Pattern[str] | None
     keys: tuple[str, ...]
     before: str
+    named: tuple[str, ...] = ()
+    """Fields that `before` names."""
 
     @staticmethod
     def from_entry(data: Mapping[str, Any]) -> Structure:
         """Read one entry of `json_records.yaml`."""
         messages = {text: tuple(keys) for text, keys in data.get("messages", {}).items()}
-        begins = data.get("begins")
-        return Structure(messages, re.compile(begins, re.ASCII) if begins else None, tuple(data.get("keys", ())), data.get("before", ""))
+        begins, before = data.get("begins"), data.get("before", "")
+        names = tuple(_NAMED.findall(before))
+        return Structure(messages, re.compile(begins, re.ASCII) if begins else None, tuple(data.get("keys", ())), before, names)
 
-    def text(self, message: str, document: Mapping[str, Any]) -> str | None:
-        """The message with its keys as printed, None for other messages."""
+    def text(self, message: str, document: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> str | None:
+        """The message with its keys as printed, None for other messages.
+
+        `containers` are the objects of the document that may hold its fields.
+        """
         keys = self.messages.get(message)
         if keys is not None:
             values = _grouped(document, keys)
-            return _joined(message, ((key, _printed_of(key, _value(values, key))) for key in keys))
+            inner = containers if values is document else _containers(values)
+            return _joined(message, ((key, _printed_of(key, _value(values, key, inner))) for key in keys))
         if self.before:
-            head = self._head(document)
+            head = self._head(document, containers)
             if head is None:
                 return None
             message = message if message.startswith(head) else head + message
         if self.begins is None or not self.begins.match(message):
             return None
-        values_by_key = ((key, _value(document, key)) for key in self.keys)
+        values_by_key = ((key, _value(document, key, containers)) for key in self.keys)
         return _joined(message, ((key, _printed(value)) for key, value in values_by_key if isinstance(value, str | int | float)))
 
-    def _head(self, document: Mapping[str, Any]) -> str | None:
-        values = {name: _value(document, name) for name in _NAMED.findall(self.before)}
-        if not all(isinstance(value, str | int) for value in values.values()):
-            return None
+    def _head(self, document: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> str | None:
+        values: dict[str, str | int] = {}
+        for name in self.named:
+            value = _value(document, name, containers)
+            if not isinstance(value, str | int):
+                return None
+            values[name] = value
         return _NAMED.sub(lambda match: str(values[match[1]]), self.before)
 
 
 def with_keys(structures: Sequence[Structure], message: str, document: Mapping[str, Any]) -> str | None:
     """The message with keys as its library prints it, else None."""
-    bare = message.rstrip("\n")
-    return next((text for structure in structures if (text := structure.text(bare, document)) is not None), None)
+    bare, containers = message.rstrip("\n"), _containers(document)
+    return next((text for structure in structures if (text := structure.text(bare, document, containers)) is not None), None)
 
 
 def with_text_keys(structures: Sequence[Structure], text: str) -> str | None:
@@ -132,7 +142,7 @@ def _grouped(document: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, A
 
     slog's WithGroup, zap's Namespace.
     """
-    if not keys or any(_value(document, key) is not None for key in keys):
+    if not keys or any(_value(document, key, _containers(document)) is not None for key in keys):
         return document
     prefix = next((name.removesuffix(keys[0]) for name in document if name.endswith(f".{keys[0]}")), None)
     if prefix is not None:  # slog's groups, as text
@@ -140,16 +150,23 @@ def _grouped(document: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, A
     return next((inner for inner in document.values() if isinstance(inner, dict) and keys[0] in inner), document)
 
 
-def _value(document: Mapping[str, Any], path: str) -> Any:
+def _containers(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [container for name in _CONTAINERS if isinstance(container := document.get(name), dict)]
+
+
+def _value(document: Mapping[str, Any], path: str, containers: Sequence[Mapping[str, Any]]) -> Any:
     """A field beside the message, in nested objects or in a container."""
     if path in document:
         return document[path]
-    head, dot, rest = path.partition(".")
-    inner = document.get(head)
-    if dot and isinstance(inner, dict):
-        return _value(inner, rest)
-    containers = (document.get(name) for name in _CONTAINERS)
-    return next((container[path] for container in containers if isinstance(container, dict) and path in container), None)
+    if "." in path:
+        head, _, rest = path.partition(".")
+        inner = document.get(head)
+        if isinstance(inner, dict):
+            return _value(inner, rest, _containers(inner))
+    for container in containers:
+        if path in container:
+            return container[path]
+    return None
 
 
 def _printed_of(key: str, value: Any) -> str:

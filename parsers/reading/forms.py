@@ -21,7 +21,7 @@ from parsers.formats.cleaning import clean_line
 from parsers.formats.detection import NO_HEADER, FileFormat, detect_format, encoding_of
 from parsers.formats.envelopes import RECORD, item_mark, item_wrappers, wrapper_named
 from parsers.formats.json_documents import object_depths
-from parsers.formats.layouts import MESSAGES, layout_named
+from parsers.formats.layouts import JSON, MESSAGES, layout_named
 from parsers.formats.pages import Unwrapped, code_wrappers, page_wrappers
 from parsers.formats.tails import TAIL, tail_named, tail_wrappers
 from parsers.formats.time_zones import ZoneConverter
@@ -86,7 +86,7 @@ def _reason_of_case(part: bytes, layout: FileFormat | str) -> str | None:
 
 def _is_of_documents(layout: FileFormat | str) -> bool:
     """Whether each line is a document, which may be around another."""
-    return isinstance(layout, FileFormat) and layout.layout_name == "json" and not layout.wrappers
+    return isinstance(layout, FileFormat) and layout.layout_name == JSON and not layout.wrappers
 
 
 def _tails(sample: bytes, layout: FileFormat | str) -> list[str]:
@@ -301,7 +301,7 @@ def _indented(part: bytes, layout: FileFormat | str) -> list[FileFormat]:
         return []
     encoding, bom_bytes = (layout.encoding, layout.bom_bytes) if isinstance(layout, FileFormat) else encoding_of(part, is_complete=True)
     names = (f"object:t{len(blanks)}" if "\t" in blanks else f"object:{len(blanks)}" for blanks in object_depths(text))
-    shapes = (("json", ""), (MESSAGES, "{%d %p %m}"))
+    shapes = ((JSON, ""), (MESSAGES, "{%d %p %m}"))
     return [FileFormat(layout, encoding, bom_bytes, (name,), shape) for name in names for layout, shape in shapes]
 
 

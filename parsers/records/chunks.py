@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.record_starts import excerpt_heads
-from parsers.formats.envelopes import item_mark, without_envelopes
+from parsers.formats.envelope_lines import without_envelopes
+from parsers.formats.envelopes import item_mark
 from parsers.formats.layouts import HEADER_BYTES, MESSAGES
 from parsers.formats.lines import (
     ZERO_RUN_BYTES,

@@ -14,7 +14,7 @@ from parsers.arrow_arrays import names_of_codes as picked_names
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.record_starts import opening_places
 from parsers.formats.detection import NO_HEADER
-from parsers.formats.layouts import HEADER_BYTES, LOGFMT, MESSAGES
+from parsers.formats.layouts import HEADER_BYTES, JSON, LOGFMT, MESSAGES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, failure_reason
 from parsers.records.record_matching import MAX_FOLDS
@@ -163,7 +163,7 @@ _PADDING = b"  "
 def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
     """Flag records that contain a literal of the catalogue, or that speak of groups."""
     data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
-    if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
+    if records.context.format.layout_name == JSON and bytes(data).find(b"\\u00") >= 0:
         return np.ones(len(starts), dtype=bool)  # escapes may hide a literal
     if records.context.format.layout_name == LOGFMT and bytes(data).find(_PADDING) >= 0:
         return np.ones(len(starts), dtype=bool)  # so do blanks between a message and its values
@@ -226,7 +226,7 @@ def _read_vectorised(
     lines = units.lines
     data = memoryview(lines.data)
     codes = tails().codes(data, starts, lines.end[units.first])
-    named, watched, asked = _named(records.catalogue)
+    named, watched, of_requests = _named(records.catalogue)
     wanted = watched[codes]
     # For loggers with unknown lines that are not counted, only records with the beginning of a known message can match.
     other = np.flatnonzero(~wanted)
@@ -235,8 +235,8 @@ def _read_vectorised(
     wanted[other[known]] = True
     other = other[~known]
     wanted[other] = _hits(data, starts[other], ends[other], prefilter)
-    is_asked = asked[codes] & ~long
-    requests_at = np.flatnonzero(wanted & is_asked)  # most are of other APIs
+    is_request = of_requests[codes] & ~long
+    requests_at = np.flatnonzero(wanted & is_request)  # most are of other APIs
     wanted[requests_at] = _hits(data, starts[requests_at], ends[requests_at], prefilter)
     left = wanted | long
     ordinary = wanted & ~long & (units.after - units.first == 1)
@@ -257,7 +257,7 @@ def _read_vectorised(
         left[read] = False
         # only open runs need the records in between
         taken = [] if records.folder is None else list(zip(read.tolist(), groups.to_pylist(), strict=True))
-    unsure = np.flatnonzero(left & named[codes] & ~long & ~is_asked)
+    unsure = np.flatnonzero(left & named[codes] & ~long & ~is_request)
     left[unsure] = _hits(data, starts[unsure], ends[unsure], prefilter)
     return taken, requests, left
 

@@ -50,7 +50,9 @@ class RequestRecords:
         return unit in self._values
 
     def keep(self, unit: int, records: RecordReader) -> bool:
-        """Keep the event of a request; False if the message is none, or the record may be torn.
+        """Keep the event of a request.
+
+        False if the message is none, or the record may be torn.
 
         A record with a value that raises is rejected.
         """

@@ -108,7 +108,7 @@ SIGNS = (
 With those of keys at most 64: more are searched byte by byte, which takes ten times as long.
 """
 KEY_SIGNS = tuple(f"api{mark}key" for mark in (".", "-", "_", ""))
-"""The signs of keys. Each JSON line of a request log has one, with a small number behind it."""
+"""Signs of keys, as each JSON line of a request log has."""
 _KEY_VALUE = re.compile(rb"""(?i)["']?\s*(?:[=:]|->)\s*\\?["']?[a-z_-]*[0-9][0-9a-z._~+/=-]{7}""")
 """What follows such a name in a match of `_API_KEY`."""
 _LOWER = 0x20
