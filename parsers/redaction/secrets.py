@@ -105,7 +105,7 @@ SIGNS = (
 )
 """Words, in lower case, one of which occurs in every match of a pattern.
 
-With those of keys at most 64: more are searched byte by byte, which takes ten times as long.
+At most 64 with those of keys. More are searched byte by byte, which takes ten times as long.
 """
 KEY_SIGNS = tuple(f"api{mark}key" for mark in (".", "-", "_", ""))
 """Signs of keys, as each JSON line of a request log has."""
