@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parsers.arrow_arrays import numbers
 from parsers.formats.layouts import Header
 from parsers.records.context import RecordSpan, failure_reason
 from parsers.records.vector_headers import REQUEST_BEGINNINGS, HeaderColumns
@@ -39,7 +40,7 @@ class RequestRecords:
         offset, stop = lines.offset[line], lines.stop[line]
         shared = np.maximum(np.where(line > 0, lines.stop[line - 1], 0) - offset, 0)
         self._levels, self._loggers = HeaderColumns.levels(), loggers
-        self._texts = candidates.text.take(picked)
+        self._texts = candidates.text.take(numbers(picked))
         columns = (lines.number[line], offset, stop - offset, shared, candidates.at[picked], candidates.odd[picked])
         codes = (candidates.level[picked], candidates.tail[picked])
         values = zip(picked.tolist(), *(column.tolist() for column in (*columns, *codes)), strict=True)
