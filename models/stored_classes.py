@@ -151,6 +151,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
         "joined_in",
         "unnumbered",
         "ended_in",
+        "readmitted_in",
     ),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "Membership": ("lost_at",),

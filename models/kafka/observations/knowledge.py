@@ -87,6 +87,8 @@ class GroupKnowledge:
     """Members that a leader has assigned, whose log names the generation later."""
     ended_in: dict[str, int] = field(default_factory=dict)
     """Generation in which the coordinator last removed each client, by that client's log."""
+    readmitted_in: dict[str, int] = field(default_factory=dict)
+    """Generation, assigned before, into which each static member id came back, by request logs."""
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""
@@ -116,6 +118,7 @@ class GroupKnowledge:
         self.first_generation.clear()
         self.joined_in.clear()
         self.ended_in.clear()
+        self.readmitted_in.clear()
 
     def forget_generations(self, before: int) -> None:
         """Discard the members of earlier generations."""
@@ -134,6 +137,7 @@ class GroupKnowledge:
         for member in members:
             self.first_generation.pop(member.member_id, None)
             self.committed_at.pop(member.member_id, None)
+            self.readmitted_in.pop(member.member_id, None)
         for client in clients.difference(*self.generations.values()):
             self.clients.discard(client)
             self.silent.discard(client)
@@ -263,13 +267,20 @@ def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
     _learn_topics(knowledge, roster, event)
     if int_field(event, "error_code") == 0:
         generation = int_field(event, "response_generation")
+        if generation in knowledge.synced_at and event.instance_id is not None and event.member_id:
+            knowledge.readmitted_in[event.member_id] = generation
         _joined_with(knowledge, roster, event, generation)
         _led(knowledge, roster, generation, text_field(event, "leader_id"))
 
 
 def _sync_answered(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
-    """The members have their assignment once its write is over, which may take seconds."""
-    if event.generation is not None and int_field(event, "error_code") == 0:
+    """The members have their assignment once its write is over, which may take seconds.
+
+    A static member that comes back gets the old one.
+    """
+    if event.generation is None or int_field(event, "error_code") != 0:
+        return
+    if knowledge.readmitted_in.pop(event.member_id or "", None) != event.generation:
         knowledge.synced_at[event.generation] = max(event.time_us, knowledge.synced_at.get(event.generation, event.time_us))
 
 

@@ -109,3 +109,20 @@ def test_whom_a_leader_assigns_are_members_of_the_generation_it_names(
         learn(knowledge, roster, client(name, at, client_id="a", member_id=member_id, generation=generation, **values))
 
     assert {generation: {actor[:1] for actor in members} for generation, members in knowledge.generations.items()} == generations
+
+
+@pytest.mark.parametrize(
+    ("instance", "joined_in", "synced_at"),
+    [("i", 4, 9), (None, 4, 50), ("i", 5, 9)],
+    ids=["a static member that comes back", "a dynamic one", "a static one in the next generation"],
+)
+def test_a_static_member_that_comes_back_gets_the_old_assignment(instance: str | None, joined_in: int, synced_at: int) -> None:
+    knowledge, roster = GroupKnowledge(), Roster()
+    learn(knowledge, roster, request("SyncGroup", 9, member_id="A", generation=4, error_code=0))
+    answer = {"member_id": "A2", "client_id": "a", "instance_id": instance, "response_generation": joined_in}
+    learn(knowledge, roster, request("JoinGroup", 49, error_code=0, **answer))
+    learn(knowledge, roster, request("SyncGroup", 50, member_id="A2", generation=joined_in, error_code=0))
+
+    assert knowledge.synced_at == ({4: synced_at} if joined_in == 4 else {4: 9, 5: 50})
+    learn(knowledge, roster, request("SyncGroup", 60, member_id="A2", generation=5, error_code=0))
+    assert knowledge.synced_at[5] == 60
