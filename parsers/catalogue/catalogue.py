@@ -71,6 +71,7 @@ class Catalogue:
                     stands_before_all=entry.get("stands_before_all", False),
                 )
         self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
+        self._marks = tuple(mark for prefix in self._marked for mark in prefix.marks)
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
         self.loggers = EntryLoggers()
@@ -249,6 +250,8 @@ class Catalogue:
         Raises TooManyReadings.
         """
         openings: list[Opening] = []
+        if not [mark for mark in self._marks if mark in head]:  # nearly always, and a generator would take twice as long
+            return openings
         for prefix in self._marked:
             if any(mark in head for mark in prefix.marks):
                 for values, at in prefix.openings(head):

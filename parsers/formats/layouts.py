@@ -395,7 +395,7 @@ class JsonLayout:
         document = logfmt.logfmt_document(text) if self.name == LOGFMT else json_document(text)
         if document is None:
             return None
-        header_fields = {part: self._first(document, part) for part in self.names}
+        header_fields = {part: _first(document, part, names) for part, names in _names_among(tuple(document)).items()}
         message, level, logger = header_fields["message"], _level_name(header_fields["level"]), header_fields["logger"]
         if not isinstance(message, str):
             return None
@@ -416,12 +416,20 @@ class JsonLayout:
             date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdecimal() else ""),
         )
 
-    def _first(self, document: dict[str, Any], part: str) -> Any:
-        for name in self.names[part]:
-            value = document[name] if name in document else field_of(document, name) if "." in name else None
-            if value is not None and (part != "message" or isinstance(value, str)):
-                return value
-        return None
+
+def _first(document: dict[str, Any], part: str, names: Sequence[str]) -> Any:
+    for name in names:
+        value = field_of(document, name)
+        if value is not None and (part != "message" or isinstance(value, str)):
+            return value
+    return None
+
+
+@lru_cache(maxsize=256)
+def _names_among(keys: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Names for each part of a header that a document with these keys may have."""
+    names_by_part = json_layout().names.items()
+    return {part: tuple(name for name in names if name in keys or name.partition(".")[0] in keys) for part, names in names_by_part}
 
 
 def _level_name(value: Any) -> str | None:
@@ -466,10 +474,7 @@ def _millis(value: int) -> str:
 
 AnyLayout = Layout | JsonLayout
 ANY_PRODUCT = "any"
-"""Product of layouts that name no logger.
-
-They fit whatever has a time and a level.
-"""
+"""Product of layouts without loggers, which fit whatever has time and level."""
 
 
 def load_yaml(text: str) -> Any:

@@ -71,6 +71,12 @@ class Structure:
         values_by_key = ((key, _value(document, key, containers)) for key in self.keys)
         return _joined(message, ((key, _printed(value)) for key, value in values_by_key if isinstance(value, str | int | float)))
 
+    def may_fit(self, document: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether a message that is not known word by word may be of this library."""
+        if not self.before:
+            return self.begins is not None
+        return bool(containers) or all(name.partition(".")[0] in document for name in self.named)
+
     def _head(self, document: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> str | None:
         values: dict[str, str | int] = {}
         for name in self.named:
@@ -84,7 +90,12 @@ class Structure:
 def with_keys(structures: Sequence[Structure], message: str, document: Mapping[str, Any]) -> str | None:
     """The message with keys as its library prints it, else None."""
     bare, containers = message.rstrip("\n"), _containers(document)
-    return next((text for structure in structures if (text := structure.text(bare, document, containers)) is not None), None)
+    for structure in structures:
+        if bare in structure.messages or structure.may_fit(document, containers):
+            text = structure.text(bare, document, containers)
+            if text is not None:
+                return text
+    return None
 
 
 def with_text_keys(structures: Sequence[Structure], text: str) -> str | None:
