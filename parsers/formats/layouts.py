@@ -427,7 +427,7 @@ def _first(document: dict[str, Any], part: str, names: Sequence[str]) -> Any:
 
 @lru_cache(maxsize=256)
 def _names_among(keys: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Names for each part of a header that a document with these keys may have."""
+    """Names for each part of a header among these keys."""
     names_by_part = json_layout().names.items()
     return {part: tuple(name for name in names if name in keys or name.partition(".")[0] in keys) for part, names in names_by_part}
 

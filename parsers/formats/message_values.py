@@ -72,7 +72,10 @@ class Structure:
         return _joined(message, ((key, _printed(value)) for key, value in values_by_key if isinstance(value, str | int | float)))
 
     def may_fit(self, document: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether a message that is not known word by word may be of this library."""
+        """Whether the message may be of this library.
+
+        For messages that are not known word by word.
+        """
         if not self.before:
             return self.begins is not None
         return bool(containers) or all(name.partition(".")[0] in document for name in self.named)

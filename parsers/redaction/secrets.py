@@ -103,9 +103,9 @@ SIGNS = (
     *(".pass", "_pass", "-pass", "?sig=", "&sig=", *(f"{mark}sk=" for mark in " ,;?&({")),
     *("loginmodule", "://", "-----begin", "user.info", "user_info", "user-info"),
 )
-"""Words, in lower case, one of which occurs in every match of a pattern.
+"""Words, in lower case, that occur in matches of the patterns.
 
-At most 64 with those of keys. More are searched byte by byte, which takes ten times as long.
+Each match has one. There are at most 64 with those of keys. More are searched byte by byte, which takes ten times as long.
 """
 KEY_SIGNS = tuple(f"api{mark}key" for mark in (".", "-", "_", ""))
 """Signs of keys, as each JSON line of a request log has."""
