@@ -107,6 +107,7 @@ WORKER_LOST = Shares(
     {Cause.SESSION_TIMEOUT: 0.5, Cause.MEMBER_LEAVE: 0.45},
     "a new delay in the assignment (IncrementalCooperativeAssignor.handleLostAssignments): a worker went; shares: assumed",
 )
+NEVER_ANSWERED = Prior(0.5, "assumed: the coordinator may have had a request whose answer never came")
 WRITTEN_LATE = Prior(0.5, "assumed: a write that was not confirmed in time may be done or not")
 STORE_FAILED_AT_ONCE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"

@@ -191,11 +191,16 @@ def _is_the_same_member(phase: LoggedJoinPhase, members: GenerationMembers, requ
 def _alive_until(phase: LoggedJoinPhase, until: int) -> set[str | None]:
     """Members alive within the shortest session before a rebalance, or later.
 
-    Who is closed may have sent its last heartbeat an interval before.
+    Who is closed may have sent its last heartbeat an interval before, and what its next process does is no sign of it.
     """
-    since = phase.start - GROUP_MIN_SESSION_US
+    since, closed_at = phase.start - GROUP_MIN_SESSION_US, dict[str | None, int]()
+    for action in phase.actions_of(ActionKind.CLOSE, ActionKind.JOINED, end=phase.start):
+        if action.kind is ActionKind.CLOSE:
+            closed_at[phase.actor(action)] = action.at
+        else:
+            closed_at.pop(phase.actor(action), None)
     signs = (action for action in phase.since(since) if action.kind is not ActionKind.CLOSE or action.at - HEARD_US > since)
-    return {phase.actor(action) for action in signs if action.at <= until}
+    return {phase.actor(action) for action in signs if action.at <= min(until, closed_at.get(phase.actor(action), until))}
 
 
 def _unawaited(phase: LoggedJoinPhase, departures: DepartedMembers) -> list[MemberAction]:
@@ -326,8 +331,18 @@ def has_gone_as_it_came(phase: LoggedJoinPhase, members: GenerationMembers, arri
     actor = phase.actor(arrival)
     former = members.before.get(actor or "")
     if former is None and actor not in members.before:
-        return arrival.at < departure.at and actor not in members.after
+        is_gone = actor not in members.after and not _is_answered_after(phase, departure)
+        return arrival.at < departure.at and is_gone
     return former is not None and departure.member_id is not None and former != departure.member_id and arrival.at < departure.at
+
+
+def _is_answered_after(phase: LoggedJoinPhase, departure: MemberAction) -> bool:
+    """Whether the client's request is answered though a member of its name went."""
+    kinds = (ActionKind.START, *_REQUESTS, ActionKind.JOINED)
+    later = phase.actions_of(*kinds, start=departure.at, end=(phase.window.open_until or departure.at) + LATE_LOGGING_US)
+    of_client = (action for action in later if phase.actor(action) == phase.actor(departure))
+    after = next(of_client, None)
+    return after is not None and after.kind is ActionKind.JOINED
 
 
 def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:

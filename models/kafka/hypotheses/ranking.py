@@ -43,7 +43,7 @@ from models.kafka.observations.actions import (
     says_old_generation,
     says_unknown_member,
 )
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, STAMP_US, stamp_width_us
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US, STAMP_US, stamp_width_us
 from models.tolerances import STORE_TIMEOUT_US, float_tolerance, int_tolerance
 
 EXPIRY_LAG_US = int_tolerance("kafka.ranking.expiry_lag_us")
@@ -116,6 +116,7 @@ def _among_unordered(context: RebalanceContext, trigger: MemberAction, hypothese
     rivals = _of_the_same_moment(context, trigger)
     shares = [(rival, 1 / (1 + len(rivals))) for rival in rivals] or list(_earlier_expiries(context, trigger))
     shares = shares or [(request, weights.WRITTEN_LATE.value) for request in _unwritten_requests(context.phase, trigger)][:1]
+    shares = shares or [(request, weights.NEVER_ANSWERED.value) for request in _unanswered_requests(context, trigger)][:1]
     return _mixed(context, hypotheses, shares) if shares else hypotheses
 
 
@@ -171,6 +172,23 @@ def _unwritten_requests(phase: LoggedJoinPhase, trigger: MemberAction) -> Iterat
         if action.kind in JOIN_REQUESTS:
             requests[actor] = action
         elif request is not None and NOT_STORED in (action.why or "") and action.at - request.at >= STORE_TIMEOUT_US:
+            yield request
+
+
+def _unanswered_requests(context: RebalanceContext, trigger: MemberAction) -> Iterator[MemberAction]:
+    """Others' earlier requests to join, whose answers did not reach them.
+
+    By members' logs: a new process hears nothing until it loses the coordinator, which may have the request.
+    """
+    phase, until = context.phase, context.window.open_until
+    if context.window.witness is not Witness.CLIENT or until is None:
+        return
+    since = max(phase.previous_end, phase.start - HEARD_US)
+    for request in phase.actions_of(ActionKind.JOIN, start=since, end=trigger.at):
+        actor = phase.actor(request)
+        after = next((action for action in phase.since(request.at) if action is not request and phase.actor(action) == actor), None)
+        is_unanswered = after is not None and after.at > until and after.kind is ActionKind.LOST_COORDINATOR
+        if is_unanswered and actor != phase.actor(trigger) and context.members.is_new(request):
             yield request
 
 
@@ -338,6 +356,9 @@ def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
         return False
     if context.arrivals.was_readmitted(action):
         return False
+    is_earlier = action.at <= phase.previous_end and action.event.witness is Witness.CLIENT
+    if is_earlier and action.kind is ActionKind.REJOIN and _was_told(phase, action):
+        return False
     if action.kind is ActionKind.REJOIN and not context.members.is_new(action):
         return not (
             _was_told(context.phase, action)
@@ -422,7 +443,7 @@ def _follows_others(phase: LoggedJoinPhase, arrivals: ArrivedMembers, departures
     actor, since = phase.actor(action), phase.previous_end
     return not any(
         phase.actor(wish) == actor
-        for wish in phase.actions_of(ActionKind.WANTS_REJOIN, start=since, end=action.at)
+        for wish in phase.actions_of(ActionKind.WANTS_REJOIN, ActionKind.SUBSCRIBE, start=since, end=action.at)
         if not is_rebalance_notice(wish)
     )
 

@@ -93,7 +93,13 @@ class GenerationMembers:
         first, before = self.known.first_generation.get(action.member_id), self.phase.window.generation_before
         if first is not None and before is not None:
             return first > before or self.phase.was_empty
-        return first is None and action.member_id not in self._ids_before and bool(self.before)
+        is_unknown = first is None and action.member_id not in self._ids_before
+        return is_unknown and (bool(self.before) or self._was_given_its_id(action))
+
+    def _was_given_its_id(self, action: MemberAction) -> bool:
+        """Whether an earlier request was answered with this id alone, which no member has (KIP-394)."""
+        requests = self.phase.actions_of(ActionKind.JOIN, end=action.at)
+        return any(request.member_id == action.member_id and has_only_given_id(request) for request in requests)
 
     def _has_named_id(self, action: MemberAction) -> bool:
         """Whether a client names its id, and no line gave it one.

@@ -171,6 +171,21 @@ def test_a_new_member_was_not_in_the_generation_before(action: MemberAction, val
     assert context(action, **values).members.is_new(action) is new  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("answer", "new"),
+    [
+        ({"error_code": 79}, True),
+        ({"error_code": 79, "member": "Y"}, False),
+        ({"error_code": 0}, False),
+    ],
+    ids=["its id alone", "another id", "no error"],
+)
+def test_who_asks_by_the_id_that_it_was_given_alone_is_new(answer: dict[str, object], new: bool) -> None:
+    """Also where nobody is known of the generation before."""
+    asked = by_request(K.JOIN, -5, **{"member": "X", **answer})
+    assert context(asked, by_request(K.REJOIN, member="X"), first=()).members.is_new(by_request(K.REJOIN, member="X")) is new
+
+
 def _with_ids(last: str | None, **values: object) -> RebalanceContext:
     return context(by_client(K.REJOIN), generations={4: {"a": "A"}, 5: {"a": last} if last else {}}, **values)  # type: ignore[arg-type]
 

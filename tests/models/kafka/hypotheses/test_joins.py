@@ -170,6 +170,22 @@ def test_who_went_is_who_had_come(arrival: MemberAction, departure: MemberAction
     assert not taking(has_gone_as_it_came, context(last=("c",)), act(K.JOIN, 0, "c", member=""), act(K.LEAVE, 5, "c"))
 
 
+@pytest.mark.parametrize(
+    ("later", "same"),
+    [
+        ((), True),
+        ((by_client(K.JOINED, 6, "c"),), False),
+        ((by_client(K.JOINED, 6, "a"),), True),
+        ((by_client(K.JOIN, 6, "c"), by_client(K.JOINED, 7, "c")), True),
+    ],
+    ids=["no answer", "answered", "another is answered", "it asked again"],
+)
+def test_who_is_answered_has_not_gone_as_it_came(later: tuple[MemberAction, ...], same: bool) -> None:
+    """Though one of its name expired meanwhile, which was its former self."""
+    arrival, departure = by_client(K.JOIN, 0, "c", member=""), act(K.EXPIRE, 5, "c", member="C1")
+    assert taking(has_gone_as_it_came, context(arrival, departure, *later), arrival, departure) is same
+
+
 def test_others_that_left_and_came_back() -> None:
     gone, back = act(K.LEAVE, 1, "b"), act(K.JOIN, 2, "b", member="B2")
     assert restarts(context(gone, back), "a") == [back, gone]
