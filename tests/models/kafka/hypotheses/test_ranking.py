@@ -97,8 +97,8 @@ def test_who_was_told_to_rejoin_triggers_nothing(told: list[MemberAction], trigg
 def test_who_rejoined_as_it_was_told_and_missed_the_generation_triggers_nothing(ended: int, triggers: bool) -> None:
     """It left since. One that asks behind the rebalance before may be new."""
     told, rejoin = by_client(K.REBALANCE_NOTICED, -5, "c"), by_client(K.REJOIN, 0, "c", member="C2")
-    values = {"previous": before(ended_at=NOW + ended), "tell_joins": {"c"}, "generations": {3: {"c": "C2"}, 4: {"a": "A", "b": "B"}}}
-    found = context(by_client(K.JOINED, -9, "c"), told, rejoin, previous_ended_at=NOW + ended, **values)  # type: ignore[arg-type]
+    values = {"previous_joined_at": NOW + ended, "tell_joins": {"c"}, "generations": {3: {"c": "C2"}, 4: {"a": "A", "b": "B"}}}
+    found = context(by_client(K.JOINED, -9, "c"), told, rejoin, **values)  # type: ignore[arg-type]
 
     assert found.members.is_new(rejoin)
     assert (find_trigger(found) is not None) is triggers
