@@ -97,7 +97,10 @@ class GenerationMembers:
         return is_unknown and (bool(self.before) or self._was_given_its_id(action))
 
     def _was_given_its_id(self, action: MemberAction) -> bool:
-        """Whether an earlier request was answered with this id alone, which no member has (KIP-394)."""
+        """Whether an earlier request was answered with this id alone.
+
+        No member has such an id (KIP-394).
+        """
         requests = self.phase.actions_of(ActionKind.JOIN, end=action.at)
         return any(request.member_id == action.member_id and has_only_given_id(request) for request in requests)
 
