@@ -12,6 +12,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from parsers.catalogue.slots import TYPES, SlotType, parse_list, unwrap
@@ -156,21 +157,15 @@ class Bodies:
             for side in ("request", "response"):
                 self._texts[entry["api"], side] = entry[side]
         self._templates: dict[tuple[str, str], list[Template]] = {}
-        self._recent: dict[tuple[str, str, str], dict[str, Any] | None] = {}
+        self._parsed = lru_cache(MAX_KEPT)(self._parse)
 
     def read(self, api: str, side: str, text: str) -> dict[str, Any] | None:
         """Parse a body to a mapping, None unless exactly one reading fits.
 
         Most bodies, as those of heartbeats, are like earlier ones. The mapping must not be changed.
         """
-        if len(text) > MAX_KEPT_CHARACTERS:
-            return self._parse(api, side, text)
-        key = (api, side, text)
-        if key not in self._recent:
-            if len(self._recent) >= MAX_KEPT:
-                self._recent.clear()
-            self._recent[key] = self._parse(api, side, text)
-        return self._recent[key]
+        parse = self._parsed if len(text) <= MAX_KEPT_CHARACTERS else self._parse
+        return parse(api, side, text)
 
     def _parse(self, api: str, side: str, text: str) -> dict[str, Any] | None:
         """Parse a body that was not seen lately.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.$]+(?:Exception|Error)\b)")
 # A line of settings, or a stack trace with its exception, which is no rest of the line before.
 _INDENTED = re.compile(r"\n(?:\t|(?:[\w.$]+(?:Exception|Error)\b[^\n]*\n(?:[^\n]*\n){0,3}?)?[ \t]+at )")
-# Blanks up to the edge of a window, copied with the text.
-_PADDING = " " * 8
+PADDING = " " * 8
+"""Blanks up to the edge of a window, copied with the text."""
 _PADDED = re.compile(r" {8,}")
 # The rest of a cut word.
 _REST_OF_WORD = re.compile(r"[\w%|-]{1,64}")
@@ -63,7 +63,7 @@ class RecordMatcher:
             return None
         message = header.message
         if "\n" not in message:
-            match = (_PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, message)
+            match = (PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, message)
             return match or self._with_values(header)
         stack = _STACK.search(message)
         match = self.catalogue.match(header.logger, message[: stack.start()] if stack else message)

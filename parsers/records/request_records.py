@@ -13,6 +13,7 @@ import numpy as np
 from parsers.arrow_arrays import numbers
 from parsers.formats.layouts import Header
 from parsers.records.context import RecordSpan, failure_reason
+from parsers.records.record_matching import PADDING
 from parsers.records.vector_headers import REQUEST_BEGINNINGS, HeaderColumns
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _DAY = slice(1, 11)
 """Place of the date in a record."""
-_PADDING = " " * 8
-"""Blanks of a window that was copied, see `RecordMatcher`."""
 
 
 class RequestRecords:
@@ -34,7 +33,7 @@ class RequestRecords:
 
     def __init__(self, candidates: Candidates, rows: Iterable[int], lines: Lines, first: Ints, loggers: Sequence[str | None]) -> None:
         messages = candidates.messages
-        chosen = [row for row in rows if messages[row].startswith(REQUEST_BEGINNINGS) and _PADDING not in messages[row]]
+        chosen = [row for row in rows if messages[row].startswith(REQUEST_BEGINNINGS) and PADDING not in messages[row]]
         picked = np.array(sorted(chosen), dtype=np.int64)
         line = first[candidates.unit[picked]]
         offset, stop = lines.offset[line], lines.stop[line]
@@ -53,9 +52,7 @@ class RequestRecords:
     def keep(self, unit: int, records: RecordReader) -> bool:
         """Keep the event of a request.
 
-        False if the message is none, or the record may be torn.
-
-        A record with a value that raises is rejected.
+        False if the message is none, or the record may be torn. A record with a value that raises is rejected.
         """
         at, (row, line, offset, length, shared, time, is_odd, level, logger) = self._values[unit]
         text, message = self._texts[at].as_py(), self._messages[row]
